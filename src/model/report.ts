@@ -1,0 +1,165 @@
+import { z } from 'zod';
+
+/**
+ * report.json: the only contract between analysis and display.
+ * Times are milliseconds unless a key ends in `Us`. Ranks are global ranks; an unknown rank is null, never 0.
+ * Texts are plain prose in `lang`; a span between backticks is a literal taken from the profile or from code
+ * (`quoteLiteral` in `base/phrase.ts` guarantees that it holds no backtick, line break or control character).
+ */
+
+export const SEVERITIES = ['critical', 'high', 'medium', 'info'] as const;
+export const CONFIDENCES = ['high', 'medium', 'low'] as const;
+export const BASES = ['measured', 'modelled', 'bound'] as const;
+export const OUTCOMES = ['pass', 'finding', 'notApplicable', 'error'] as const;
+
+const Rank = z.number().int().nonnegative().nullable();
+const Ms = z.number().finite();
+
+export const Saving = z.object({
+  basis: z.enum(BASES).describe('measured: a reference run or rank shows it; modelled: replay; bound: only a bound is known, likely is null'),
+  perStepMs: z.object({ floor: Ms.nonnegative(), likely: Ms.nonnegative().nullable(), ceiling: Ms.nonnegative() }),
+  shareOfStep: z.number().min(0).max(1).describe('headline saving (likely, else ceiling) divided by the step time'),
+  method: z.string().describe('how the figures were obtained, one sentence'),
+});
+
+export const Evidence = z.object({
+  text: z.string(),
+  source: z.string().nullable().describe('file of the profile, relative to what was uploaded, e.g. rank0/trace_view.json'),
+  rank: Rank.optional(),
+  step: z.number().int().nullable().optional(),
+  startUs: z.number().optional().describe('µs since the first event of that rank (rank clock)'),
+  durationUs: z.number().optional(),
+});
+
+export const Location = z.object({
+  file: z.string(),
+  line: z.number().int().positive(),
+  symbol: z.string().nullable(),
+  provenBy: z.enum(['call-stack', 'profile', 'syntax']),
+});
+
+export const Edit = z.object({
+  file: z.string(),
+  startLine: z.number().int().positive(),
+  endLine: z.number().int().positive(),
+  before: z.string(),
+  after: z.string(),
+  kind: z.enum(['suggestion', 'comment-only']).describe('suggestion: provably safe and inside the diff, may be offered as one click'),
+});
+
+export const Recommendation = z.object({
+  remedy: z.string(),
+  title: z.string(),
+  text: z.string(),
+  code: z.string().nullable().describe('example to adapt, Python or shell; null when the edit says it all'),
+  edits: z.array(Edit),
+  preconditions: z.array(z.string()),
+  references: z.array(z.string()),
+});
+
+export const Finding = z.object({
+  id: z.string().describe('stable fingerprint: the same problem on the next push has the same id'),
+  rule: z.string(),
+  category: z.string(),
+  title: z.string(),
+  severity: z.enum(SEVERITIES),
+  confidence: z.enum(CONFIDENCES),
+  ranks: z.array(z.number().int().nonnegative()).describe('the ranks where the cause sits, not the ranks that suffer'),
+  steps: z.array(z.number().int()),
+  groups: z.array(z.string()),
+  saving: Saving.nullable(),
+  symptomOf: z.string().nullable().describe('id of the finding that explains this one'),
+  evidence: z.array(Evidence),
+  caveats: z.array(z.string()).describe('what caps the confidence or the saving'),
+  locations: z.array(Location),
+  recommendations: z.array(Recommendation),
+});
+
+export const BreakdownRow = z.object({
+  rank: Rank,
+  step: z.number().int().nullable(),
+  stepMs: Ms.nullable(),
+  stageMs: Ms.nullable(),
+  computingMs: Ms.nullable(),
+  communicationMs: Ms.nullable(),
+  exposedCommunicationMs: Ms.nullable(),
+  overlappedMs: Ms.nullable(),
+  freeMs: Ms.nullable(),
+  bubbleMs: Ms.nullable(),
+  preparingMs: Ms.nullable(),
+  tailMs: Ms.nullable(),
+  source: z.string(),
+});
+
+export const Input = z.object({
+  path: z.string(),
+  kind: z.string(),
+  bytes: z.number().nonnegative(),
+  status: z.enum(['used', 'partial', 'ignored', 'refused']),
+  note: z.string(),
+});
+
+export const CheckedRule = z.object({ rule: z.string(), outcome: z.enum(OUTCOMES), reason: z.string() });
+
+export const Gate = z.object({ outcome: z.enum(['pass', 'fail', 'neutral']), because: z.array(z.string()) });
+
+export const Job = z.object({
+  ranks: z.array(z.number().int().nonnegative()),
+  unrankedFolders: z.number().int().nonnegative().describe('rank folders whose rank number is not recorded'),
+  worldSize: z.number().int().positive().nullable(),
+  worldSizeBasis: z.string().nullable(),
+  missingRanks: z.array(z.number().int().nonnegative()),
+  steps: z.array(z.number().int()).describe('steps used'),
+  droppedSteps: z.array(z.object({ step: z.number().int(), why: z.string() })),
+  stepTimeMs: Ms.positive().nullable(),
+  stepBasis: z.string(),
+  stepNoiseMs: Ms.nonnegative().nullable().describe('MAD of the step time; null with one step'),
+  framework: z.string().nullable(),
+  samplesPerStep: z.number().positive().nullable(),
+  samplesPerSecond: z.number().positive().nullable(),
+  versions: z.object({ cann: z.string().nullable(), torchNpu: z.string().nullable(), torch: z.string().nullable() }),
+  device: z.string().nullable(),
+  level: z.string().nullable(),
+});
+
+export const Verdict = z.object({
+  outcome: z.enum(['causes', 'quiet', 'incomplete', 'no-data']),
+  text: z.string().describe('one sentence: what the cards waited for and what it costs'),
+});
+
+export const Report = z.object({
+  schema: z.literal('npu-advisor.report/1'),
+  tool: z.object({ name: z.literal('npu-advisor'), version: z.string() }),
+  lang: z.enum(['en', 'zh']),
+  verdict: Verdict,
+  job: Job,
+  breakdown: z.array(BreakdownRow),
+  findings: z.array(Finding),
+  checked: z.array(CheckedRule),
+  totals: z.object({
+    claimedMsPerStep: z.object({ likely: Ms.nonnegative().nullable(), ceiling: Ms.nonnegative() }),
+    unexplainedIdleMs: Ms.nonnegative().nullable(),
+  }),
+  comparison: z.null(),
+  gate: Gate.nullable(),
+  inputs: z.array(Input),
+  notes: z.array(z.string()),
+  missing: z
+    .array(z.object({ what: z.string(), consequence: z.string(), remedy: z.string() }))
+    .describe('what this profile could not tell, what we therefore do not know, and how to find out'),
+  views: z.record(z.string(), z.unknown()),
+});
+
+export type Report = z.infer<typeof Report>;
+export type Finding = z.infer<typeof Finding>;
+export type Saving = z.infer<typeof Saving>;
+export type Evidence = z.infer<typeof Evidence>;
+export type Location = z.infer<typeof Location>;
+export type Edit = z.infer<typeof Edit>;
+export type Recommendation = z.infer<typeof Recommendation>;
+export type BreakdownRow = z.infer<typeof BreakdownRow>;
+export type Input = z.infer<typeof Input>;
+export type CheckedRule = z.infer<typeof CheckedRule>;
+export type Gate = z.infer<typeof Gate>;
+export type Severity = Finding['severity'];
+export type Confidence = Finding['confidence'];
