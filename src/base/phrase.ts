@@ -1,6 +1,6 @@
 import type { L10n, Lang, Message, ParamValue } from '../model/lang.ts';
 
-const NBSP = ' ';
+const NBSP = '\u00a0';
 
 /** Milliseconds for a reader: µs below 0.1 ms, one decimal up to 10 s, then seconds. Unit attached by a no-break space. */
 export function formatMs(ms: number): string {
