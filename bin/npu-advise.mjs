@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 22 || (major === 22 && minor < 13)) {
-  console.error(`npu-advise needs Node 22.13 or newer (this is ${process.versions.node}); in a clone run "npm ci" first, it brings Node 24.`);
+  console.error(
+    `npu-advise needs Node 22.13 or newer (this is ${process.versions.node}); in a clone run "npm ci" first, it brings Node 24.`,
+  );
   process.exit(2);
 }
 const { existsSync } = await import('node:fs');

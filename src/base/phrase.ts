@@ -45,11 +45,16 @@ export function formatRanks(ranks: readonly number[], lang: Lang): string {
 }
 
 /** Characters that could change how text is read or rendered: controls, line breaks, bidi overrides, zero width. */
-const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const UNSAFE =
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
 /** A string from a profile, a repository or a person as an inert literal between backticks, at most `max` characters. */
 export function quoteLiteral(value: string, max = 120): string {
-  let clean = value.slice(0, max * 4).replace(UNSAFE, ' ').replaceAll('`', 'ˋ').trim();
+  let clean = value
+    .slice(0, max * 4)
+    .replace(UNSAFE, ' ')
+    .replaceAll('`', 'ˋ')
+    .trim();
   const points = [...clean];
   if (points.length > max) clean = `${points.slice(0, max - 1).join('')}…`;
   return `\`${clean === '' ? ' ' : clean}\``;
@@ -71,7 +76,9 @@ function formatParam(value: ParamValue | undefined, kind: string, lang: Lang): s
     case 'ranks':
       return formatRanks((Array.isArray(value) ? value : [value]).map(Number), lang);
     case 'code':
-      return Array.isArray(value) ? value.map((v) => quoteLiteral(String(v))).join(lang === 'en' ? ', ' : '、') : quoteLiteral(String(value));
+      return Array.isArray(value)
+        ? value.map((v) => quoteLiteral(String(v))).join(lang === 'en' ? ', ' : '、')
+        : quoteLiteral(String(value));
     case 'text':
       return String(value);
     default:

@@ -16,7 +16,9 @@ const Rank = z.number().int().nonnegative().nullable();
 const Ms = z.number().finite();
 
 export const Saving = z.object({
-  basis: z.enum(BASES).describe('measured: a reference run or rank shows it; modelled: replay; bound: only a bound is known, likely is null'),
+  basis: z
+    .enum(BASES)
+    .describe('measured: a reference run or rank shows it; modelled: replay; bound: only a bound is known, likely is null'),
   perStepMs: z.object({ floor: Ms.nonnegative(), likely: Ms.nonnegative().nullable(), ceiling: Ms.nonnegative() }),
   shareOfStep: z.number().min(0).max(1).describe('headline saving (likely, else ceiling) divided by the step time'),
   method: z.string().describe('how the figures were obtained, one sentence'),

@@ -1,0 +1,263 @@
+import { messageOf } from '../../base/errors.ts';
+import { createInterner } from '../../base/interner.ts';
+import type { CaptureSettings, CollectiveRecord, InputRecord, LinkSummary, RankCapture, TraceTables } from '../../model/capture.ts';
+import type { L10n, Message, ParamValue } from '../../model/lang.ts';
+import { type ProfileEntry, readWhole } from '../../sources/source.ts';
+import { createOrigin } from './origin.ts';
+import { firstCommunicationUs, readCommunication, readLinks } from './read-communication.ts';
+import { readProfilerInfo, readProfilerMetadata } from './read-side-files.ts';
+import { readApis, readHostOps, readKernels, readOperators, readStepTrace } from './read-tables.ts';
+import { readTrace } from './read-trace.ts';
+
+/** Files of the text export that are read, by name. Everything else of a rank folder is listed as ignored. */
+const KNOWN = new Set([
+  'trace_view.json',
+  'kernel_details.csv',
+  'operator_details.csv',
+  'step_trace_time.csv',
+  'op_statistic.csv',
+  'api_statistic.csv',
+  'communication.json',
+  'communication_matrix.json',
+  'profiler_metadata.json',
+]);
+const INFO = /^profiler_info(?:_(\d{1,7}))?\.json$/;
+const OUTPUT = 'ASCEND_PROFILER_OUTPUT';
+/** Side files are small; a bigger one is not what its name says. */
+const MAX_SIDE_JSON = 256 << 20;
+const NOTE = {
+  textInstead: { en: 'the text export beside it is read instead', zh: '改为读取同目录的文本导出' },
+  notNeeded: { en: 'not needed by any check of this version', zh: '当前版本的检查项不需要' },
+  lfs: {
+    en: 'only the Git LFS pointer was uploaded; run `git lfs pull` before uploading',
+    zh: '上传的只是 Git LFS 指针文件；上传前先执行 `git lfs pull`',
+  },
+  noEvent: { en: 'holds no trace event', zh: '没有任何 trace 事件' },
+  cutOff: {
+    en: 'ends inside the event list after {events:int} events (byte {byte:int}): the parse was cut off; run `analyse()` again',
+    zh: '在第 {events:int} 个事件后（字节 {byte:int}）中断：解析未完成，重新执行 `analyse()`',
+  },
+  noKernel: { en: 'holds no kernel row with a name and a duration', zh: '没有带名称和耗时的 kernel 行' },
+  lastRow: { en: 'the last row is cut off', zh: '最后一行不完整' },
+  noRow: { en: 'no row could be read', zh: '没有可读取的行' },
+  unreadable: { en: 'could not be read: {why:code}', zh: '无法读取：{why:code}' },
+} as const;
+
+const LFS = 'version https://git-lfs.github.com/spec/';
+
+/** One rank's files inside an upload. */
+export interface RankFolder {
+  readonly folder: string;
+  readonly entries: readonly ProfileEntry[];
+}
+
+function parent(path: string): string {
+  const at = path.lastIndexOf('/');
+  return at === -1 ? '' : path.slice(0, at);
+}
+
+function leaf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+/**
+ * Finds the rank folders: those that hold ASCEND_PROFILER_OUTPUT, or whose own files look like its content.
+ * `rest` are the entries that belong to none.
+ */
+export function findRankFolders(entries: readonly ProfileEntry[]): { folders: RankFolder[]; rest: ProfileEntry[] } {
+  const roots = new Map<string, ProfileEntry[]>();
+  const isOutput = new Set<string>();
+  for (const entry of entries) {
+    const name = leaf(entry.path);
+    const dir = parent(entry.path);
+    if (leaf(dir) === OUTPUT) isOutput.add(dir);
+    else if (name === 'trace_view.json' || name === 'kernel_details.csv' || name === 'step_trace_time.csv') isOutput.add(dir);
+  }
+  for (const dir of isOutput) roots.set(leaf(dir) === OUTPUT ? parent(dir) : dir, []);
+  const rest: ProfileEntry[] = [];
+  for (const entry of entries) {
+    let dir = parent(entry.path);
+    let home: ProfileEntry[] | undefined;
+    for (let up = 0; up < 3; up++) {
+      home = roots.get(dir);
+      if (home !== undefined || dir === '') break;
+      dir = parent(dir);
+    }
+    if (home === undefined) rest.push(entry);
+    else home.push(entry);
+  }
+  const folders = [...roots].filter(([, list]) => list.length > 0).map(([folder, list]) => ({ folder, entries: list }));
+  folders.sort((a, b) => (a.folder < b.folder ? -1 : 1));
+  return { folders, rest };
+}
+
+const EMPTY_SETTINGS: CaptureSettings = {
+  level: null,
+  aicMetrics: null,
+  withStack: null,
+  withModules: null,
+  recordShapes: null,
+  profileMemory: null,
+  l2Cache: null,
+  gcThreshold: null,
+  cpuActivity: null,
+  npuActivity: null,
+  schedule: null,
+  cann: null,
+  torchNpu: null,
+  torch: null,
+  soc: null,
+  env: {},
+};
+
+/** Rank from the folder's name: rank0_ascend_pt, rank_0_ascend_pt, prof_rank_0. The last resort. */
+function rankFromFolder(folder: string): number | null {
+  for (const part of folder.split('/').reverse()) {
+    const found = /(?:^|[^a-z0-9])rank[_-]?(\d{1,7})(?:\D|$)/i.exec(part) ?? /^rank[_-]?(\d{1,7})/i.exec(part);
+    if (found !== null) return Number(found[1]);
+  }
+  return null;
+}
+
+async function head(entry: ProfileEntry, bytes: number): Promise<string> {
+  for await (const chunk of entry.open()) return chunk.toString('latin1', 0, Math.min(bytes, chunk.length));
+  return '';
+}
+
+/** Reads one rank folder of the text export. A damaged file costs that file, never the rank. */
+export async function readRank(folder: RankFolder, onBytes: (bytes: number) => void): Promise<RankCapture> {
+  const names = createInterner();
+  const origin = createOrigin();
+  const inputs: InputRecord[] = [];
+  const notes: Message[] = [];
+  let settings: CaptureSettings = EMPTY_SETTINGS;
+  let infoRank: number | null = null;
+  let fileRank: number | null = null;
+  let metadata: ReturnType<typeof readProfilerMetadata> | null = null;
+  let trace: TraceTables | null = null;
+  let kernels: RankCapture['kernels'] = null;
+  let stepTrace: RankCapture['stepTrace'] = [];
+  let operators: RankCapture['operators'] = [];
+  let apis: RankCapture['apis'] = [];
+  let hostOps: RankCapture['hostOps'] = [];
+  let collectives: CollectiveRecord[] = [];
+  let links: LinkSummary | null = null;
+  let communicationJson: unknown = null;
+  const device: number | null = null;
+
+  const json = async (entry: ProfileEntry): Promise<unknown> => {
+    const bytes = await readWhole(entry, MAX_SIDE_JSON);
+    if (bytes === null) throw new Error('larger than such a file can be');
+    return JSON.parse(bytes.toString('utf8').replace(/^\ufeff/, ''));
+  };
+
+  /** trace first, so that its first event sets the rank's zero; both orders give the same figures. */
+  const ordered = [...folder.entries].sort(
+    (a, b) => Number(leaf(b.path) === 'trace_view.json') - Number(leaf(a.path) === 'trace_view.json'),
+  );
+  for (const entry of ordered) {
+    const name = leaf(entry.path);
+    const info = INFO.exec(name);
+    const record = (status: InputRecord['status'], kind: string, note: L10n | null, params: Record<string, ParamValue> = {}): void => {
+      inputs.push({ path: entry.path, kind, bytes: entry.bytes, status, note: note === null ? null : { text: note, params } });
+    };
+    if (info === null && !KNOWN.has(name)) {
+      if (name === 'analyse.done') record('used', 'marker', null);
+      else record('ignored', 'other', /\.db$/.test(name) ? NOTE.textInstead : NOTE.notNeeded);
+      continue;
+    }
+    const track: ProfileEntry = {
+      ...entry,
+      open: async function* () {
+        for await (const chunk of entry.open()) {
+          onBytes(chunk.length);
+          yield chunk;
+        }
+      },
+    };
+    try {
+      if (entry.bytes < 1024 && (await head(entry, LFS.length)) === LFS) {
+        record('refused', 'git-lfs pointer', NOTE.lfs);
+        continue;
+      }
+      if (info !== null) {
+        const parsed = readProfilerInfo(await json(track));
+        settings = { ...settings, ...parsed.settings, torchNpu: parsed.settings.torchNpu ?? settings.torchNpu };
+        infoRank = parsed.rank;
+        if (info[1] !== undefined) fileRank = Number(info[1]);
+        record('used', 'capture settings', null);
+      } else if (name === 'profiler_metadata.json') {
+        metadata = readProfilerMetadata(await json(track));
+        record('used', 'metadata', null);
+      } else if (name === 'trace_view.json') {
+        const read = await readTrace(track.open(), origin, names);
+        trace = read.tables;
+        if (read.scan.events === 0) {
+          trace = null;
+          record('refused', 'trace', NOTE.noEvent);
+        } else if (read.scan.truncated) {
+          record('partial', 'trace', NOTE.cutOff, { events: read.scan.events, byte: read.scan.lastGoodByte });
+        } else record('used', 'trace', null);
+      } else if (name === 'kernel_details.csv') {
+        const read = await readKernels(track.open(), origin, names);
+        if (read === null) record('refused', 'kernels', NOTE.noKernel);
+        else {
+          kernels = read.table;
+          record(read.csv.truncated ? 'partial' : 'used', 'kernels', read.csv.truncated ? NOTE.lastRow : null);
+        }
+      } else if (name === 'step_trace_time.csv') {
+        stepTrace = await readStepTrace(track.open());
+        record(stepTrace.length > 0 ? 'used' : 'refused', 'step times', stepTrace.length > 0 ? null : NOTE.noRow);
+      } else if (name === 'op_statistic.csv') {
+        operators = await readOperators(track.open());
+        record('used', 'operator totals', null);
+      } else if (name === 'api_statistic.csv') {
+        apis = await readApis(track.open());
+        record('used', 'API totals', null);
+      } else if (name === 'operator_details.csv') {
+        hostOps = await readHostOps(track.open());
+        record('used', 'host operators', null);
+      } else if (name === 'communication.json') {
+        communicationJson = await json(track);
+        record('used', 'collectives', null);
+      } else if (name === 'communication_matrix.json') {
+        links = readLinks(await json(track));
+        record('used', 'links', null);
+      }
+    } catch (error) {
+      record('refused', 'unreadable', NOTE.unreadable, { why: messageOf(error).slice(0, 200) });
+    }
+  }
+  const originUs = origin.us ?? firstCommunicationUs(communicationJson) ?? 0;
+  if (communicationJson !== null) collectives = readCommunication(communicationJson, originUs);
+  if (metadata !== null) {
+    settings = {
+      ...settings,
+      env: metadata.env,
+      soc: metadata.soc,
+      torch: metadata.torch,
+      torchNpu: settings.torchNpu ?? metadata.torchNpu,
+    };
+  }
+  return {
+    folder: folder.folder,
+    rank: fileRank ?? infoRank ?? rankFromFolder(folder.folder),
+    device,
+    originUs,
+    names,
+    settings,
+    groups: metadata?.groups ?? [],
+    worldSize: metadata?.worldSize ?? null,
+    parallel: metadata?.parallel ?? {},
+    stepTrace,
+    trace,
+    kernels,
+    collectives,
+    links,
+    apis,
+    operators,
+    hostOps,
+    inputs,
+    notes,
+  };
+}

@@ -1,0 +1,242 @@
+import { f64, i32 } from '../../base/columns.ts';
+import type { Instant } from '../../base/decimal.ts';
+import type { Interner } from '../../base/interner.ts';
+import type { ApiRow, HostOpSummary, KernelTable, OperatorRow, StepTraceRow } from '../../model/capture.ts';
+import { firstUserFrame } from './call-stack.ts';
+import { opTypeFromName } from './op-type.ts';
+import type { Origin } from './origin.ts';
+import { type CsvResult, type CsvRow, cellInstant, cellNumber, cellText, findColumn, scanCsv } from './scan-csv.ts';
+
+const COMMUNICATION_NAME = /^(hcom_|hccl)/i;
+const COMMUNICATION_CORE = /^(HCCL|COMMUNICATION)$/i;
+
+/** kernel_details.csv of any level and age. */
+export async function readKernels(
+  chunks: AsyncIterable<Buffer>,
+  origin: Origin,
+  names: Interner,
+): Promise<{ table: KernelTable; csv: CsvResult } | null> {
+  const t = {
+    step: i32(),
+    name: i32(),
+    type: i32(),
+    core: i32(),
+    start: f64(),
+    duration: f64(),
+    inputShapes: i32(),
+    inputFormats: i32(),
+    outputShapes: i32(),
+    outputFormats: i32(),
+    inputTypes: i32(),
+    outputTypes: i32(),
+    isCommunication: i32(),
+    line: i32(),
+  };
+  const instant: Instant = { us: 0, ns: 0 };
+  let fromNames = false;
+  const typeOfName = new Map<number, number>();
+  const isCommunicationName = new Map<number, boolean>();
+  const isCommunicationCore = new Map<number, boolean>();
+  const id = (row: CsvRow, column: number): number => {
+    if (column < 0 || column >= row.count) return -1;
+    const start = row.cells[column * 2]!;
+    const end = row.cells[column * 2 + 1]!;
+    if (end <= start) return -1;
+    if (end - start <= 4) {
+      const text = cellText(row, column);
+      return text === null ? -1 : names.text(text);
+    }
+    return names.bytes(row.buf, start, end);
+  };
+  const memo = (cache: Map<number, boolean>, key: number, test: RegExp): boolean => {
+    let known = cache.get(key);
+    if (known === undefined) {
+      known = key >= 0 && test.test(names.get(key));
+      cache.set(key, known);
+    }
+    return known;
+  };
+  let usable = true;
+  const csv = await scanCsv(chunks, (header) => {
+    const c = {
+      step: findColumn(header, 'Step Id', 'Step ID'),
+      name: findColumn(header, 'Name', 'Op Name', 'Kernel Name'),
+      type: findColumn(header, 'Type', 'OP Type', 'Op Type'),
+      core: findColumn(header, 'Accelerator Core', 'Task Type', 'Accelerator'),
+      start: findColumn(header, 'Start Time(us)', 'Task Start Time(us)'),
+      duration: findColumn(header, 'Duration(us)', 'Task Duration(us)'),
+      inputShapes: findColumn(header, 'Input Shapes'),
+      inputFormats: findColumn(header, 'Input Formats'),
+      outputShapes: findColumn(header, 'Output Shapes'),
+      outputFormats: findColumn(header, 'Output Formats'),
+      inputTypes: findColumn(header, 'Input Data Types'),
+      outputTypes: findColumn(header, 'Output Data Types'),
+    };
+    if (c.name < 0 || c.duration < 0) {
+      usable = false;
+      return null;
+    }
+    return (row) => {
+      const duration = cellNumber(row, c.duration);
+      if (duration === null || duration < 0) return;
+      const name = id(row, c.name);
+      const core = id(row, c.core);
+      const communication = memo(isCommunicationCore, core, COMMUNICATION_CORE) || memo(isCommunicationName, name, COMMUNICATION_NAME);
+      let type = id(row, c.type);
+      if (type === -1 && name >= 0 && !communication) {
+        let known = typeOfName.get(name);
+        if (known === undefined) {
+          known = names.text(opTypeFromName(names.get(name)));
+          typeOfName.set(name, known);
+        }
+        type = known;
+        fromNames = true;
+      }
+      t.step.push(cellNumber(row, c.step) ?? -1);
+      t.name.push(name);
+      t.type.push(type);
+      t.core.push(core);
+      t.start.push(cellInstant(row, c.start, instant) ? origin.relative(instant) : Number.NaN);
+      t.duration.push(duration * 1000);
+      t.inputShapes.push(id(row, c.inputShapes));
+      t.inputFormats.push(id(row, c.inputFormats));
+      t.outputShapes.push(id(row, c.outputShapes));
+      t.outputFormats.push(id(row, c.outputFormats));
+      t.inputTypes.push(id(row, c.inputTypes));
+      t.outputTypes.push(id(row, c.outputTypes));
+      t.isCommunication.push(communication ? 1 : 0);
+      t.line.push(row.line);
+    };
+  });
+  if (!usable || t.name.length === 0) return null;
+  return {
+    csv,
+    table: {
+      step: t.step.view(),
+      name: t.name.view(),
+      type: t.type.view(),
+      core: t.core.view(),
+      start: t.start.view(),
+      duration: t.duration.view(),
+      inputShapes: t.inputShapes.view(),
+      inputFormats: t.inputFormats.view(),
+      outputShapes: t.outputShapes.view(),
+      outputFormats: t.outputFormats.view(),
+      inputTypes: t.inputTypes.view(),
+      outputTypes: t.outputTypes.view(),
+      isCommunication: Uint8Array.from(t.isCommunication.view()),
+      line: t.line.view(),
+      typesFromNames: fromNames,
+    },
+  };
+}
+
+/** step_trace_time.csv; its unit is µs although the header does not say so. Rows of type "stage" are column maxima and are not ranks. */
+export async function readStepTrace(chunks: AsyncIterable<Buffer>): Promise<StepTraceRow[]> {
+  const rows: StepTraceRow[] = [];
+  await scanCsv(chunks, (header) => {
+    const column = (name: string): number => findColumn(header, name);
+    const computing = column('Computing');
+    const exposed = findColumn(header, 'Communication(Not Overlapped)');
+    const free = column('Free');
+    if (computing < 0 || exposed < 0 || free < 0) return null;
+    const c = {
+      step: column('Step'),
+      type: column('Type'),
+      overlapped: column('Overlapped'),
+      communication: column('Communication'),
+      stage: column('Stage'),
+      bubble: column('Bubble'),
+      preparing: column('Preparing'),
+    };
+    return (row) => {
+      if (rows.length >= 100_000 || cellText(row, c.type) === 'stage') return;
+      const ms = (at: number): number => (cellNumber(row, at) ?? Number.NaN) / 1000;
+      const preparing = cellNumber(row, c.preparing);
+      const step = cellNumber(row, c.step);
+      rows.push({
+        step: step !== null && step >= 0 ? step : null,
+        computing: ms(computing),
+        exposed: ms(exposed),
+        overlapped: ms(c.overlapped),
+        communication: ms(c.communication),
+        free: ms(free),
+        stage: ms(c.stage),
+        bubble: ms(c.bubble),
+        preparing: preparing === null ? null : preparing / 1000,
+        line: row.line,
+      });
+    };
+  });
+  return rows;
+}
+
+/** op_statistic.csv: whole capture, compute only. */
+export async function readOperators(chunks: AsyncIterable<Buffer>): Promise<OperatorRow[]> {
+  const rows: OperatorRow[] = [];
+  await scanCsv(chunks, (header) => {
+    const type = findColumn(header, 'OP Type');
+    const core = findColumn(header, 'Core Type');
+    const count = findColumn(header, 'Count');
+    const total = findColumn(header, 'Total Time(us)');
+    if (type < 0 || total < 0) return null;
+    return (row) => {
+      if (rows.length < 10_000) {
+        rows.push({
+          type: cellText(row, type) ?? '',
+          core: cellText(row, core) ?? '',
+          count: cellNumber(row, count) ?? 0,
+          totalUs: cellNumber(row, total) ?? 0,
+        });
+      }
+    };
+  });
+  return rows;
+}
+
+/** api_statistic.csv: whole capture; nested levels double count. */
+export async function readApis(chunks: AsyncIterable<Buffer>): Promise<ApiRow[]> {
+  const rows: ApiRow[] = [];
+  await scanCsv(chunks, (header) => {
+    const level = findColumn(header, 'Level');
+    const name = findColumn(header, 'API Name');
+    const total = findColumn(header, 'Time(us)');
+    const count = findColumn(header, 'Count');
+    if (name < 0 || total < 0) return null;
+    return (row) => {
+      if (rows.length < 20_000) {
+        rows.push({
+          level: cellText(row, level) ?? '',
+          name: cellText(row, name) ?? '',
+          totalUs: cellNumber(row, total) ?? 0,
+          count: cellNumber(row, count) ?? 0,
+        });
+      }
+    };
+  });
+  return rows;
+}
+
+/** operator_details.csv: one row per call, no time stamp; summed by name. */
+export async function readHostOps(chunks: AsyncIterable<Buffer>): Promise<HostOpSummary[]> {
+  const sums = new Map<string, { count: number; hostTotalUs: number; frame: HostOpSummary['frame'] }>();
+  await scanCsv(chunks, (header) => {
+    const name = findColumn(header, 'Name');
+    const total = findColumn(header, 'Host Total Duration(us)');
+    const stack = findColumn(header, 'Call Stack');
+    if (name < 0 || total < 0) return null;
+    return (row) => {
+      const label = cellText(row, name) ?? '';
+      let entry = sums.get(label);
+      if (entry === undefined) {
+        if (sums.size >= 50_000) return;
+        const frames = stack >= 0 ? cellText(row, stack) : null;
+        entry = { count: 0, hostTotalUs: 0, frame: frames === null ? null : firstUserFrame(frames) };
+        sums.set(label, entry);
+      }
+      entry.count++;
+      entry.hostTotalUs += cellNumber(row, total) ?? 0;
+    };
+  });
+  return [...sums].map(([name, s]) => ({ name, ...s }));
+}

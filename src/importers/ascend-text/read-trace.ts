@@ -1,0 +1,322 @@
+import { f64, i32 } from '../../base/columns.ts';
+import { type Instant, parseInstant, parseNumber } from '../../base/decimal.ts';
+import { createInterner, type Interner } from '../../base/interner.ts';
+import type { Frame, Spans, TraceTables } from '../../model/capture.ts';
+import { firstUserFrame } from './call-stack.ts';
+import type { Origin } from './origin.ts';
+import { findArg, type RawEvent, type ScanResult, scanTrace } from './scan-trace.ts';
+
+const X = 88;
+const M = 77;
+const FLOW_START = 115;
+const FLOW_END = 102;
+
+const key = (text: string): Uint8Array => new TextEncoder().encode(text);
+const K_CONNECTION = key('connection_id');
+const K_TASK_TYPE = key('Task Type');
+const K_STACK = key('Call stack');
+const K_NAME = key('name');
+const K_COUNT = key('count');
+const K_DATA_TYPE = key('data_type');
+
+/** CANN calls worth a row: what blocks the host, what compiles, what launches. */
+const CANN_KEPT =
+  /^(AscendCL@(aclrtSynchronize|aclrtMemcpy(?!Async)|aclopCompileAndExecute|opCompile|aclrt(Malloc|Free)|aclMallocMem)|Runtime@.*Synchronize)/;
+
+type Lane = 'python' | 'cann' | 'device' | 'communication' | 'overlap' | 'gc' | 'other';
+
+function laneOf(processName: string): Lane {
+  switch (processName) {
+    case 'Python':
+      return 'python';
+    case 'CANN':
+      return 'cann';
+    case 'Ascend Hardware':
+      return 'device';
+    case 'HCCL':
+    case 'Communication':
+      return 'communication';
+    case 'Overlap Analysis':
+      return 'overlap';
+    case 'Python GC':
+      return 'gc';
+    default:
+      return 'other';
+  }
+}
+
+/** Generic rows of one process until its name is known; metadata may come after the events. */
+function rows() {
+  return {
+    name: i32(),
+    start: f64(),
+    duration: f64(),
+    tid: f64(),
+    connection: f64(),
+    taskType: i32(),
+    frame: i32(),
+    count: f64(),
+    dataType: i32(),
+  };
+}
+
+function spansOf(list: readonly (readonly [number, number])[]): Spans {
+  return { start: Float64Array.from(list, (s) => s[0]), duration: Float64Array.from(list, (s) => s[1]) };
+}
+
+/** Reads trace_view.json. Python function frames, counters and plane tasks are passed over. */
+export async function readTrace(
+  chunks: AsyncIterable<Buffer>,
+  origin: Origin,
+  names: Interner,
+): Promise<{ tables: TraceTables; scan: ScanResult }> {
+  const cats = createInterner();
+  const CAT_CPU_OP = cats.text('cpu_op');
+  const CAT_PYTHON = cats.text('python_function');
+  const CAT_HOST_TO_DEVICE = cats.text('HostToDevice');
+  const CAT_ASYNC_NPU = cats.text('async_npu');
+  const CAT_ANNOTATION = cats.text('user_annotation');
+  const processes = new Map<number, ReturnType<typeof rows>>();
+  const processName = new Map<number, string>();
+  const threadName = new Map<string, string>();
+  const launches = new Map<number, number>();
+  const issuedAt = new Map<string, { at: number; tid: number }>();
+  const arrivedAt = new Map<string, number>();
+  const frames: Frame[] = [];
+  const frameIds = new Map<string, number>();
+  const stackIds = createInterner(200_000);
+  const frameOfStack: number[] = [];
+  const steps: { id: number; start: number; duration: number; tid: number }[] = [];
+  const instant: Instant = { us: 0, ns: 0 };
+  const stepName = /^ProfilerStep#(\d+)$/;
+  const isStep = new Map<number, number>();
+  const keptCann = new Map<number, boolean>();
+
+  const number = (ev: RawEvent, start: number, end: number): number => (start < 0 ? Number.NaN : parseNumber(ev.buf, start, end));
+  const argText = (ev: RawEvent, name: Uint8Array): string | null => {
+    const at = findArg(ev, name);
+    return at === -1 ? null : ev.buf.toString('utf8', ev.args[at]!, ev.args[at + 1]!);
+  };
+  const argNumber = (ev: RawEvent, name: Uint8Array): number => {
+    const at = findArg(ev, name);
+    return at === -1 ? Number.NaN : parseNumber(ev.buf, ev.args[at]!, ev.args[at + 1]!);
+  };
+  const argId = (ev: RawEvent, name: Uint8Array): number => {
+    const at = findArg(ev, name);
+    return at === -1 ? -1 : names.bytes(ev.buf, ev.args[at]!, ev.args[at + 1]!);
+  };
+  /** A stack is cut to its first 16 kB; the innermost frames come first. */
+  const frameOf = (ev: RawEvent): number => {
+    const at = findArg(ev, K_STACK);
+    if (at === -1) return -1;
+    const start = ev.args[at]!;
+    const end = Math.min(ev.args[at + 1]!, start + 16_384);
+    const before = stackIds.size;
+    const id = stackIds.bytes(ev.buf, start, end);
+    if (id < before) return frameOfStack[id] ?? -1;
+    const frame = firstUserFrame(ev.buf.toString('utf8', start, end));
+    let frameId = -1;
+    if (frame !== null) {
+      const label = `${frame.file}:${frame.line}:${frame.func}`;
+      frameId = frameIds.get(label) ?? frames.length;
+      if (frameId === frames.length) {
+        frameIds.set(label, frameId);
+        frames.push(frame);
+      }
+    }
+    frameOfStack[id] = frameId;
+    return frameId;
+  };
+
+  const onEvent = (ev: RawEvent): void => {
+    const ph = ev.ph;
+    if (ph === X) {
+      if (ev.tsStart < 0 || !parseInstant(ev.buf, ev.tsStart, ev.tsEnd, instant)) return;
+      const cat = ev.catStart < 0 ? -1 : cats.bytes(ev.buf, ev.catStart, ev.catEnd);
+      if (cat === CAT_PYTHON) return;
+      const start = origin.relative(instant);
+      const duration = number(ev, ev.durStart, ev.durEnd) * 1000;
+      if (!(duration >= 0)) return;
+      const pid = number(ev, ev.pidStart, ev.pidEnd);
+      const tid = number(ev, ev.tidStart, ev.tidEnd);
+      const name = ev.nameStart < 0 ? names.text('') : names.bytes(ev.buf, ev.nameStart, ev.nameEnd);
+      if (cat === CAT_CPU_OP || cat === CAT_ANNOTATION) {
+        let step = isStep.get(name);
+        if (step === undefined) {
+          step = Number(stepName.exec(names.get(name))?.[1] ?? Number.NaN);
+          isStep.set(name, step);
+        }
+        if (!Number.isNaN(step)) {
+          steps.push({ id: step, start, duration, tid });
+          return;
+        }
+      }
+      let table = processes.get(pid);
+      if (table === undefined) {
+        if (processes.size >= 4096) return;
+        table = rows();
+        processes.set(pid, table);
+      }
+      table.name.push(name);
+      table.start.push(start);
+      table.duration.push(duration);
+      table.tid.push(tid);
+      if (cat === CAT_CPU_OP) {
+        table.connection.push(Number.NaN);
+        table.taskType.push(-2);
+        table.frame.push(frameOf(ev));
+        table.count.push(Number.NaN);
+        table.dataType.push(-1);
+      } else {
+        table.connection.push(argNumber(ev, K_CONNECTION));
+        table.taskType.push(cat === -1 ? argId(ev, K_TASK_TYPE) : -3);
+        table.frame.push(-1);
+        table.count.push(argNumber(ev, K_COUNT));
+        table.dataType.push(argId(ev, K_DATA_TYPE));
+      }
+      return;
+    }
+    if (ph === FLOW_START || ph === FLOW_END) {
+      const cat = ev.catStart < 0 ? -1 : cats.bytes(ev.buf, ev.catStart, ev.catEnd);
+      if (cat === CAT_HOST_TO_DEVICE) {
+        if (ph === FLOW_START && ev.idStart >= 0 && ev.tsStart >= 0 && parseInstant(ev.buf, ev.tsStart, ev.tsEnd, instant)) {
+          const id = parseNumber(ev.buf, ev.idStart, ev.idEnd);
+          if (!launches.has(id)) launches.set(id, origin.relative(instant));
+        }
+      } else if (cat === CAT_ASYNC_NPU && ev.tsStart >= 0 && parseInstant(ev.buf, ev.tsStart, ev.tsEnd, instant)) {
+        // Flow ids exceed 2^53; the raw digits are the join key.
+        const id = ev.idStart < 0 ? '' : ev.buf.toString('latin1', ev.idStart, ev.idEnd);
+        const at = origin.relative(instant);
+        if (ph === FLOW_START) issuedAt.set(id, { at, tid: number(ev, ev.tidStart, ev.tidEnd) });
+        else arrivedAt.set(id, at);
+      }
+      return;
+    }
+    if (ph === M) {
+      const name = ev.nameStart < 0 ? '' : ev.buf.toString('utf8', ev.nameStart, ev.nameEnd);
+      if (name !== 'process_name' && name !== 'thread_name') return;
+      const pid = number(ev, ev.pidStart, ev.pidEnd);
+      const text = argText(ev, K_NAME) ?? '';
+      if (name === 'process_name') processName.set(pid, text);
+      else if (threadName.size < 100_000) threadName.set(`${pid}/${number(ev, ev.tidStart, ev.tidEnd)}`, text);
+    }
+  };
+
+  const scan = await scanTrace(chunks, onEvent);
+  const issued = new Map<number, { at: number; tid: number }>();
+  for (const [id, at] of arrivedAt) {
+    const from = issuedAt.get(id);
+    if (from !== undefined) issued.set(at, from);
+  }
+
+  const host = { name: i32(), start: f64(), duration: f64(), tid: i32(), frame: i32() };
+  const cann = { name: i32(), start: f64(), duration: f64(), tid: i32() };
+  const device = { name: i32(), taskType: i32(), start: f64(), duration: f64(), stream: i32(), connection: f64() };
+  const collective = { name: i32(), start: f64(), duration: f64(), row: i32(), connection: f64(), count: f64(), dataType: i32() };
+  const lanes = {
+    computing: [] as [number, number][],
+    communication: [] as [number, number][],
+    exposed: [] as [number, number][],
+    free: [] as [number, number][],
+  };
+  const gc: [number, number][] = [];
+  let hasLanes = false;
+
+  for (const [pid, table] of processes) {
+    const lane = laneOf(processName.get(pid) ?? '');
+    const name = table.name.view();
+    const start = table.start.view();
+    const duration = table.duration.view();
+    const tid = table.tid.view();
+    const taskType = table.taskType.view();
+    for (let i = 0; i < name.length; i++) {
+      if (lane === 'python' || (lane === 'other' && taskType[i] === -2)) {
+        if (taskType[i] !== -2) continue;
+        host.name.push(name[i]!);
+        host.start.push(start[i]!);
+        host.duration.push(duration[i]!);
+        host.tid.push(tid[i]!);
+        host.frame.push(table.frame.view()[i]!);
+      } else if (lane === 'cann') {
+        let kept = keptCann.get(name[i]!);
+        if (kept === undefined) {
+          kept = CANN_KEPT.test(names.get(name[i]!));
+          keptCann.set(name[i]!, kept);
+        }
+        if (!kept) continue;
+        cann.name.push(name[i]!);
+        cann.start.push(start[i]!);
+        cann.duration.push(duration[i]!);
+        cann.tid.push(tid[i]!);
+      } else if (lane === 'device') {
+        device.name.push(name[i]!);
+        device.taskType.push(taskType[i]!);
+        device.start.push(start[i]!);
+        device.duration.push(duration[i]!);
+        device.stream.push(tid[i]!);
+        device.connection.push(table.connection.view()[i]!);
+      } else if (lane === 'communication') {
+        if (!/Communication/.test(threadName.get(`${pid}/${tid[i]}`) ?? '')) continue;
+        collective.name.push(name[i]!);
+        collective.start.push(start[i]!);
+        collective.duration.push(duration[i]!);
+        collective.row.push(tid[i]!);
+        collective.connection.push(table.connection.view()[i]!);
+        collective.count.push(table.count.view()[i]!);
+        collective.dataType.push(table.dataType.view()[i]!);
+      } else if (lane === 'overlap') {
+        hasLanes = true;
+        const text = names.get(name[i]!);
+        const span: [number, number] = [start[i]!, duration[i]!];
+        if (text === 'Computing') lanes.computing.push(span);
+        else if (text === 'Communication') lanes.communication.push(span);
+        else if (text === 'Communication(Not Overlapped)') lanes.exposed.push(span);
+        else if (text === 'Free') lanes.free.push(span);
+      } else if (lane === 'gc') gc.push([start[i]!, duration[i]!]);
+    }
+  }
+  steps.sort((a, b) => a.start - b.start);
+
+  const tables: TraceTables = {
+    steps,
+    host: {
+      name: host.name.view(),
+      start: host.start.view(),
+      duration: host.duration.view(),
+      tid: host.tid.view(),
+      frame: host.frame.view(),
+    },
+    cann: { name: cann.name.view(), start: cann.start.view(), duration: cann.duration.view(), tid: cann.tid.view() },
+    device: {
+      name: device.name.view(),
+      taskType: device.taskType.view(),
+      start: device.start.view(),
+      duration: device.duration.view(),
+      stream: device.stream.view(),
+      connection: device.connection.view(),
+    },
+    collective: {
+      name: collective.name.view(),
+      start: collective.start.view(),
+      duration: collective.duration.view(),
+      row: collective.row.view(),
+      connection: collective.connection.view(),
+      count: collective.count.view(),
+      dataType: collective.dataType.view(),
+    },
+    launches,
+    issued,
+    lanes: hasLanes
+      ? {
+          computing: spansOf(lanes.computing),
+          communication: spansOf(lanes.communication),
+          exposed: spansOf(lanes.exposed),
+          free: spansOf(lanes.free),
+        }
+      : null,
+    frames,
+    gc: spansOf(gc),
+    truncated: scan.truncated,
+  };
+  return { tables, scan };
+}

@@ -1,0 +1,197 @@
+import type { Interner } from '../base/interner.ts';
+import type { Message } from './lang.ts';
+import type { Input } from './report.ts';
+
+/** One file of the upload and what became of it. */
+export interface InputRecord extends Omit<Input, 'note'> {
+  readonly note: Message | null;
+}
+
+/**
+ * What one rank uploaded, as tables, foreign spellings already gone. Lives only while the facts of that rank are computed.
+ * Times are ns relative to `originUs` (whole µs since the epoch, exact); durations are ns. Missing numbers are NaN, missing ids -1.
+ */
+export interface RankCapture {
+  /** Folder of this rank inside the upload, or '' for the root. */
+  readonly folder: string;
+  readonly rank: number | null;
+  readonly device: number | null;
+  readonly originUs: number;
+  readonly names: Interner;
+  readonly settings: CaptureSettings;
+  readonly groups: readonly GroupInfo[];
+  readonly worldSize: number | null;
+  readonly parallel: Readonly<Record<string, number>>;
+  readonly stepTrace: readonly StepTraceRow[];
+  readonly trace: TraceTables | null;
+  readonly kernels: KernelTable | null;
+  readonly collectives: readonly CollectiveRecord[];
+  readonly links: LinkSummary | null;
+  readonly apis: readonly ApiRow[];
+  readonly operators: readonly OperatorRow[];
+  readonly hostOps: readonly HostOpSummary[];
+  readonly inputs: readonly InputRecord[];
+  readonly notes: readonly Message[];
+}
+
+export interface CaptureSettings {
+  readonly level: 'Level0' | 'Level1' | 'Level2' | 'Level_none' | null;
+  readonly aicMetrics: string | null;
+  readonly withStack: boolean | null;
+  readonly withModules: boolean | null;
+  readonly recordShapes: boolean | null;
+  readonly profileMemory: boolean | null;
+  readonly l2Cache: boolean | null;
+  readonly gcThreshold: number | null;
+  readonly cpuActivity: boolean | null;
+  readonly npuActivity: boolean | null;
+  readonly schedule: {
+    readonly wait: number;
+    readonly warmup: number;
+    readonly active: number;
+    readonly repeat: number;
+    readonly skipFirst: number;
+  } | null;
+  readonly cann: string | null;
+  readonly torchNpu: string | null;
+  readonly torch: string | null;
+  readonly soc: string | null;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface GroupInfo {
+  /** 64-bit hash of the communicator name, unsigned decimal: what op names carry after `@`. */
+  readonly hash: string;
+  readonly communicator: string;
+  /** Role as the framework names it: default_group, tp, pp, dp, … or null. */
+  readonly role: string | null;
+  readonly groupRank: number | null;
+  readonly ranks: readonly number[];
+}
+
+/** One row of step_trace_time.csv, ms. */
+export interface StepTraceRow {
+  readonly step: number | null;
+  readonly computing: number;
+  readonly exposed: number;
+  readonly overlapped: number;
+  readonly communication: number;
+  readonly free: number;
+  readonly stage: number;
+  readonly bubble: number;
+  readonly preparing: number | null;
+  readonly line: number;
+}
+
+export interface TraceTables {
+  readonly steps: readonly { id: number; start: number; duration: number; tid: number }[];
+  /** Host operators (cat cpu_op), in file order. */
+  readonly host: { name: Int32Array; start: Float64Array; duration: Float64Array; tid: Int32Array; frame: Int32Array };
+  /** CANN calls that matter (synchronise, memcpy, compile, launch). */
+  readonly cann: { name: Int32Array; start: Float64Array; duration: Float64Array; tid: Int32Array };
+  /** Device tasks with a stream. `connection` joins to `launches`. */
+  readonly device: {
+    name: Int32Array;
+    taskType: Int32Array;
+    start: Float64Array;
+    duration: Float64Array;
+    stream: Int32Array;
+    connection: Float64Array;
+  };
+  readonly collective: {
+    name: Int32Array;
+    start: Float64Array;
+    duration: Float64Array;
+    row: Int32Array;
+    connection: Float64Array;
+    count: Float64Array;
+    dataType: Int32Array;
+  };
+  /** Host instant at which a connection id was issued (HostToDevice flow start), ns. */
+  readonly launches: ReadonlyMap<number, number>;
+  /** Framework-side instant and thread for a device task, keyed by the task's start in ns (async_npu flow). */
+  readonly issued: ReadonlyMap<number, { at: number; tid: number }>;
+  /** Overlap Analysis lanes, as written. */
+  readonly lanes: { computing: Spans; communication: Spans; exposed: Spans; free: Spans } | null;
+  /** First user frame of a call stack, by frame id: `file`, `line`, `func`. */
+  readonly frames: readonly Frame[];
+  readonly gc: Spans;
+  readonly truncated: boolean;
+}
+
+export interface Spans {
+  readonly start: Float64Array;
+  readonly duration: Float64Array;
+}
+
+export interface Frame {
+  readonly file: string;
+  readonly line: number;
+  readonly func: string;
+}
+
+/** Rows of kernel_details.csv in start order. Ids into `names`; -1 when the column is absent or the cell is N/A. */
+export interface KernelTable {
+  readonly step: Int32Array;
+  readonly name: Int32Array;
+  readonly type: Int32Array;
+  readonly core: Int32Array;
+  readonly start: Float64Array;
+  readonly duration: Float64Array;
+  readonly inputShapes: Int32Array;
+  readonly inputFormats: Int32Array;
+  readonly outputShapes: Int32Array;
+  readonly outputFormats: Int32Array;
+  readonly inputTypes: Int32Array;
+  readonly outputTypes: Int32Array;
+  readonly isCommunication: Uint8Array;
+  readonly line: Int32Array;
+  /** True when op types are derived from names (Level0). */
+  readonly typesFromNames: boolean;
+}
+
+/** One operation of communication.json, ms and MB as the file has them. */
+export interface CollectiveRecord {
+  readonly step: number | null;
+  readonly kind: 'collective' | 'p2p';
+  /** e.g. hcom_allReduce__586_0_1 */
+  readonly name: string;
+  readonly group: string;
+  /** ns relative to origin; the file's own precision is 0.25 µs. */
+  readonly start: number;
+  readonly elapsedMs: number;
+  readonly transitMs: number;
+  readonly waitMs: number;
+  readonly synchronizationMs: number;
+  readonly idleMs: number;
+  readonly sizeMb: number;
+}
+
+export interface LinkSummary {
+  /** Largest rank number in any link id, by group hash. */
+  readonly maxId: ReadonlyMap<string, number>;
+  /** Distinct rank numbers in link ids, by group hash. */
+  readonly members: ReadonlyMap<string, number>;
+}
+
+export interface ApiRow {
+  readonly level: string;
+  readonly name: string;
+  readonly totalUs: number;
+  readonly count: number;
+}
+
+export interface OperatorRow {
+  readonly type: string;
+  readonly core: string;
+  readonly count: number;
+  readonly totalUs: number;
+}
+
+/** operator_details.csv, summed by name. */
+export interface HostOpSummary {
+  readonly name: string;
+  readonly count: number;
+  readonly hostTotalUs: number;
+  readonly frame: Frame | null;
+}

@@ -1,0 +1,37 @@
+import { createReadStream } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { AdviseError } from '../base/errors.ts';
+import type { SourceLimits } from './limits.ts';
+import type { ProfileEntry, ProfileSource } from './source.ts';
+
+const CHUNK = 1 << 20;
+
+export function fileEntry(file: string, path: string, bytes: number): ProfileEntry {
+  return { path, bytes, open: () => createReadStream(file, { highWaterMark: CHUNK }) };
+}
+
+/** Lists a folder. Symbolic links are not followed. */
+export async function openFolder(root: string, limits: SourceLimits): Promise<ProfileSource> {
+  const entries: ProfileEntry[] = [];
+  let total = 0;
+  const walk = async (dir: string, prefix: string, depth: number): Promise<void> => {
+    if (depth > limits.maxDepth) return;
+    const children = await readdir(dir, { withFileTypes: true });
+    children.sort((a, b) => (a.name < b.name ? -1 : 1));
+    for (const child of children) {
+      const path = prefix === '' ? child.name : `${prefix}/${child.name}`;
+      if (child.isDirectory()) await walk(join(dir, child.name), path, depth + 1);
+      else if (child.isFile()) {
+        const { size } = await stat(join(dir, child.name));
+        total += size;
+        if (entries.length >= limits.maxEntries || total > limits.maxTotalBytes) {
+          throw new AdviseError('too-large', `${root} holds too much to read`, 'Point at the profile folder itself.');
+        }
+        entries.push(fileEntry(join(dir, child.name), path, size));
+      }
+    }
+  };
+  await walk(root, '', 0);
+  return { label: basename(root), kind: 'folder', entries, close: async () => {} };
+}

@@ -1,0 +1,29 @@
+/** One file of an upload. `path` is relative to the upload's root, with forward slashes; it is data, never a place to write to. */
+export interface ProfileEntry {
+  readonly path: string;
+  readonly bytes: number;
+  /** Content in order; chunks may be reused by the producer after the next one is asked for. Throws AdviseError on damage. */
+  open(): AsyncIterable<Buffer>;
+}
+
+/** Something a person uploaded: a folder, an archive, a single file. */
+export interface ProfileSource {
+  /** Name shown to people: the last part of the path. */
+  readonly label: string;
+  readonly kind: 'folder' | 'zip' | 'tar' | 'file';
+  readonly entries: readonly ProfileEntry[];
+  close(): Promise<void>;
+}
+
+/** Reads an entry into memory; at most `max` bytes, else null. */
+export async function readWhole(entry: ProfileEntry, max: number): Promise<Buffer | null> {
+  if (entry.bytes > max) return null;
+  const parts: Buffer[] = [];
+  let total = 0;
+  for await (const chunk of entry.open()) {
+    total += chunk.length;
+    if (total > max) return null;
+    parts.push(Buffer.from(chunk));
+  }
+  return Buffer.concat(parts);
+}

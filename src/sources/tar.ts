@@ -1,0 +1,59 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { extract } from 'tar-stream';
+import { AdviseError, messageOf } from '../base/errors.ts';
+import { fileEntry } from './folder.ts';
+import type { SourceLimits } from './limits.ts';
+import type { ProfileEntry, ProfileSource } from './source.ts';
+
+/** File types a profile reader may ask for; everything else of a tar is skipped without touching the disk. */
+const WANTED = /\.(json|csv|db|done|gz)$/i;
+
+function refuse(label: string, why: string): AdviseError {
+  return new AdviseError('bad-tar', `${label} cannot be used: ${why}`, 'Pack the profile folder again, e.g. tar czf profile.tar.gz prof/.');
+}
+
+/** A tar has no directory, so the wanted files are spilled once, under generated names, into a folder that `close` removes. */
+export async function openTar(file: string, gzip: boolean, limits: SourceLimits): Promise<ProfileSource> {
+  const label = basename(file);
+  const spill = await mkdtemp(join(tmpdir(), 'npu-advisor-tar-'));
+  const entries: ProfileEntry[] = [];
+  const close = (): Promise<void> => rm(spill, { recursive: true, force: true });
+  let total = 0;
+  let count = 0;
+  const parser = extract();
+  const reading = (async () => {
+    for await (const entry of parser) {
+      const { name, type, size = 0 } = entry.header;
+      const path = name.replace(/^(\.\/)+/, '');
+      count++;
+      total += size;
+      if (count > limits.maxEntries) throw refuse(label, `it has more than ${limits.maxEntries} entries`);
+      if (size > limits.maxEntryBytes || total > limits.maxTotalBytes) throw refuse(label, 'it unpacks to more than the size limit');
+      if (type === 'symlink' || type === 'link') throw refuse(label, 'it holds a link');
+      if (path.startsWith('/') || path.includes('\\') || path.split('/').includes('..') || path.length > limits.maxNameLength) {
+        throw refuse(label, 'it holds an unsafe file name');
+      }
+      if (type !== 'file' || !WANTED.test(path)) {
+        entry.resume();
+        continue;
+      }
+      const target = join(spill, String(count));
+      await pipeline(entry, createWriteStream(target));
+      entries.push(fileEntry(target, path, size));
+    }
+  })();
+  try {
+    const feed = gzip ? pipeline(createReadStream(file), createGunzip(), parser) : pipeline(createReadStream(file), parser);
+    await Promise.all([feed, reading]);
+  } catch (error) {
+    await close();
+    if (error instanceof AdviseError) throw error;
+    throw refuse(label, messageOf(error));
+  }
+  return { label, kind: 'tar', entries, close };
+}
