@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { LANGS } from '../model/lang.ts';
+
+/** Where a repository keeps its settings. */
+export const CONFIG_PATH = '.github/npu-advisor.yml';
+
+/** Artifact names that are taken for a profile when the repository does not say otherwise. */
+export const DEFAULT_ARTIFACTS = ['ascend-profile*', 'npu-profile*', '*ascend_pt*'];
+
+const Pattern = z.string().min(1).max(200);
+const RuleId = z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, 'must be a rule id such as dataloader-stall');
+
+export const GateConfig = z
+  .strictObject({
+    severity: z
+      .enum(['critical', 'high', 'medium'])
+      .optional()
+      .describe(
+        'Fails when a counted finding is at least this severe. Counted: a likely saving is known and confidence is medium or high.',
+      ),
+    total_saving: z
+      .strictObject({
+        ms: z.number().positive().finite().optional().describe('Fails when the counted findings together cost more than this per step.'),
+        share: z.number().gt(0).max(1).optional().describe('The same as a share of the step, 0 to 1.'),
+      })
+      .refine((limit) => limit.ms !== undefined || limit.share !== undefined, { message: 'needs ms or share' })
+      .optional(),
+  })
+  .refine((gate) => gate.severity !== undefined || gate.total_saving !== undefined, { message: 'needs severity or total_saving' });
+
+/** `.github/npu-advisor.yml`. Every key is optional. */
+export const ConfigSchema = z.strictObject({
+  _extends: z
+    .string()
+    .regex(/^(?:[\w.-]{1,100}\/)?[\w.-]{1,100}(?::[\w./-]{1,200})?$/, 'must be repository, owner/repository or owner/repository:path')
+    .optional()
+    .describe('Another repository of the same owner whose settings are used where this file says nothing.'),
+  artifacts: z
+    .array(Pattern)
+    .min(1)
+    .max(50)
+    .default(DEFAULT_ARTIFACTS)
+    .describe('Names of workflow artifacts that hold profiles. `*` stands for any characters, `?` for one.'),
+  workflows: z
+    .array(Pattern)
+    .min(1)
+    .max(50)
+    .nullable()
+    .default(null)
+    .describe('Workflow files whose artifacts are trusted, for example `.github/workflows/perf.yml`. null: all.'),
+  lang: z.enum(LANGS).default('en').describe('Language of comments and checks.'),
+  comment: z
+    .enum(['off', 'on-findings', 'always'])
+    .default('on-findings')
+    .describe('When a comment is created. An existing comment is always edited to the present state.'),
+  suggestions: z
+    .enum(['auto', 'on-request', 'off'])
+    .default('auto')
+    .describe('One-click code suggestions: with every analysis, only after `/npu-advise run`, or never.'),
+  on_missing: z.enum(['neutral', 'failure', 'skipped']).default('neutral').describe('Conclusion of the check when no profile arrived.'),
+  deadline_minutes: z
+    .number()
+    .int()
+    .min(1)
+    .max(14 * 24 * 60)
+    .default(180)
+    .describe('Minutes after a push at which a check that still waits for a profile is concluded with on_missing.'),
+  thresholds: z
+    .record(RuleId, z.record(z.string().min(1).max(64), z.number().finite()))
+    .default({})
+    .describe('Options of single rules, by rule id; docs/rules names them.'),
+  disabled_rules: z.array(RuleId).max(200).default([]).describe('Rules that are not run.'),
+  gate: GateConfig.nullable().default(null).describe('What fails the check. null: the check only informs and its conclusion is neutral.'),
+});
+
+export type Config = z.infer<typeof ConfigSchema>;
+export type GateConfig = z.infer<typeof GateConfig>;
+
+/** What applies when a repository has no settings. */
+export const DEFAULT_CONFIG: Config = ConfigSchema.parse({});

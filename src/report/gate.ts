@@ -1,0 +1,76 @@
+import { formatMs, formatShare } from '../base/phrase.ts';
+import type { GateConfig } from '../config/schema.ts';
+import type { Lang } from '../model/lang.ts';
+import type { Finding, Gate, Report, Severity } from '../model/report.ts';
+
+const RANK: Readonly<Record<Severity, number>> = { critical: 3, high: 2, medium: 1, info: 0 };
+
+const SEVERITY_WORD: Readonly<Record<Lang, Readonly<Record<Severity, string>>>> = {
+  en: { critical: 'critical', high: 'high', medium: 'medium', info: 'info' },
+  zh: { critical: '严重', high: '高', medium: '中', info: '提示' },
+};
+
+/** A finding may fail a check only when its likely saving is known and its confidence is not low. */
+export function countsForGate(finding: Finding): boolean {
+  const saving = finding.saving;
+  if (saving === null || saving.basis === 'bound' || saving.perStepMs.likely === null) return false;
+  return finding.confidence !== 'low' && finding.symptomOf === null;
+}
+
+/** Decides the gate of a report. null: no gate is configured, the check only informs. */
+export function evaluateGate(report: Report, gate: GateConfig | null): Gate | null {
+  if (gate === null) return null;
+  const { lang } = report;
+  const say = (en: string, zh: string): string => (lang === 'en' ? en : zh);
+  if (report.verdict.outcome === 'no-data') {
+    return { outcome: 'neutral', because: [say('the profile holds nothing to decide on', 'profile 中没有可供判断的数据')] };
+  }
+  const counted = report.findings.filter(countsForGate);
+  const because: string[] = [];
+
+  if (gate.severity !== undefined) {
+    const limit = gate.severity;
+    for (const finding of counted) {
+      if (RANK[finding.severity] < RANK[limit]) continue;
+      const cost = formatMs(finding.saving!.perStepMs.likely!);
+      because.push(
+        say(
+          `${finding.title}: ${SEVERITY_WORD.en[finding.severity]}, ≈ ${cost} per step; the limit is below ${SEVERITY_WORD.en[limit]}`,
+          `${finding.title}：${SEVERITY_WORD.zh[finding.severity]}，每迭代约 ${cost}；上限为低于“${SEVERITY_WORD.zh[limit]}”`,
+        ),
+      );
+    }
+  }
+
+  if (gate.total_saving !== undefined) {
+    // Causes overlap: the sum is capped by the union the report claims, and by the step.
+    const sum = counted.reduce((total, finding) => total + finding.saving!.perStepMs.likely!, 0);
+    const step = report.job.stepTimeMs;
+    const total = Math.min(sum, report.totals.claimedMsPerStep.likely ?? sum, step ?? Number.POSITIVE_INFINITY);
+    const { ms, share } = gate.total_saving;
+    if (ms !== undefined && total > ms) {
+      because.push(
+        say(
+          `causes cost ${formatMs(total)} per step together; the limit is ${formatMs(ms)}`,
+          `各原因合计每迭代 ${formatMs(total)}；上限为 ${formatMs(ms)}`,
+        ),
+      );
+    }
+    if (share !== undefined && step !== null && total / step > share) {
+      const [is, limit] = [formatShare(total / step, lang), formatShare(share, lang)];
+      because.push(say(`causes cost ${is} of the step together; the limit is ${limit}`, `各原因合计占迭代的 ${is}；上限为 ${limit}`));
+    }
+    if (share !== undefined && step === null && because.length === 0) {
+      return {
+        outcome: 'neutral',
+        because: [say('the step time is not known, so no share can be compared', '迭代耗时未知，无法计算占比')],
+      };
+    }
+  }
+
+  if (because.length > 0) return { outcome: 'fail', because };
+  return {
+    outcome: 'pass',
+    because: [say('no cause with a known saving is over the limit', '没有可量化的原因超过上限')],
+  };
+}

@@ -1,0 +1,54 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { PGlite } from '@electric-sql/pglite';
+import { createKeyLocks } from '../key-locks.ts';
+import type { Database } from '../ports.ts';
+import { lockFolder } from './folder-lock.ts';
+
+/** The embedded database: PostgreSQL in WebAssembly, one connection, one process, files under `folder`. */
+export interface EmbeddedDatabase extends Database {
+  readonly pglite: PGlite;
+}
+
+/** Opens the database of a folder that the caller has locked. */
+export async function openEmbeddedFiles(folder: string): Promise<EmbeddedDatabase> {
+  const files = join(folder, 'pglite');
+  mkdirSync(files, { recursive: true, mode: 0o700 });
+  const pglite = await PGlite.create(files);
+  return {
+    pglite,
+    async query<Row extends object>(text: string, values: readonly (string | number | boolean | null)[] = []) {
+      return (await pglite.query<Row>(text, [...values])).rows;
+    },
+    async execute(text) {
+      await pglite.exec(text).catch(async (error: unknown) => {
+        await pglite.exec('ROLLBACK').catch(() => undefined);
+        throw error;
+      });
+    },
+    transaction: (body) =>
+      pglite.transaction(async (tx) =>
+        body({ query: async <Row extends object>(text: string, values = []) => (await tx.query<Row>(text, [...values])).rows }),
+      ),
+    exclusively: createKeyLocks(),
+    close: () => pglite.close(),
+  };
+}
+
+/** Locks the folder and opens its database; closing releases both. */
+export async function openEmbedded(folder: string): Promise<EmbeddedDatabase> {
+  const lock = lockFolder(folder);
+  try {
+    const database = await openEmbeddedFiles(folder);
+    return {
+      ...database,
+      close: async () => {
+        await database.close();
+        lock.release();
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}

@@ -1,0 +1,97 @@
+import type { Database } from './ports.ts';
+
+/** Forward only. Never edit one that was released; add the next. */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE npu_advisor.deliveries (
+    guid text PRIMARY KEY,
+    event text NOT NULL,
+    received_at bigint NOT NULL,
+    state text NOT NULL DEFAULT 'accepted',
+    body text
+  );
+  CREATE INDEX deliveries_waiting ON npu_advisor.deliveries (received_at) WHERE state = 'accepted';
+
+  CREATE TABLE npu_advisor.requests (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    subject text NOT NULL,
+    kind text NOT NULL,
+    origin text NOT NULL,
+    payload text NOT NULL,
+    state text NOT NULL DEFAULT 'pending',
+    attempts integer NOT NULL DEFAULT 0,
+    note text NOT NULL DEFAULT '',
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    UNIQUE (subject, kind, origin)
+  );
+  CREATE INDEX requests_pending ON npu_advisor.requests (subject, id) WHERE state = 'pending';
+  CREATE INDEX requests_origin ON npu_advisor.requests (origin);
+
+  CREATE TABLE npu_advisor.installations (
+    id bigint PRIMARY KEY,
+    account text NOT NULL,
+    suspended boolean NOT NULL DEFAULT false,
+    updated_at bigint NOT NULL
+  );
+
+  CREATE TABLE npu_advisor.check_runs (
+    repo_id bigint NOT NULL,
+    sha text NOT NULL,
+    owner text NOT NULL,
+    repo text NOT NULL,
+    pr integer NOT NULL,
+    installation_id bigint NOT NULL,
+    check_run_id bigint,
+    phase text NOT NULL,
+    conclusion text,
+    has_report boolean NOT NULL DEFAULT false,
+    deadline_at bigint,
+    updated_at bigint NOT NULL,
+    PRIMARY KEY (repo_id, sha)
+  );
+  CREATE INDEX check_runs_overdue ON npu_advisor.check_runs (deadline_at) WHERE phase <> 'completed';
+  CREATE INDEX check_runs_id ON npu_advisor.check_runs (repo_id, check_run_id);
+
+  CREATE TABLE npu_advisor.pull_requests (
+    repo_id bigint NOT NULL,
+    pr integer NOT NULL,
+    comment_id bigint,
+    body_hash text,
+    reported_sha text,
+    findings text NOT NULL DEFAULT '[]',
+    suggested text NOT NULL DEFAULT '[]',
+    updated_at bigint NOT NULL,
+    PRIMARY KEY (repo_id, pr)
+  );
+
+  CREATE TABLE npu_advisor.reports (
+    key text PRIMARY KEY,
+    repo_id bigint NOT NULL,
+    pr integer NOT NULL,
+    sha text NOT NULL,
+    json text NOT NULL,
+    created_at bigint NOT NULL
+  );
+  CREATE INDEX reports_sha ON npu_advisor.reports (repo_id, sha, created_at);
+  `,
+];
+
+/** Brings the tables to the newest version. Safe to run by several processes at once. */
+export async function migrate(database: Database): Promise<void> {
+  await database.exclusively('npu-advisor:migrate', async () => {
+    await database.execute(`
+      CREATE SCHEMA IF NOT EXISTS npu_advisor;
+      CREATE TABLE IF NOT EXISTS npu_advisor.migrations (version integer PRIMARY KEY, applied_at bigint NOT NULL);
+    `);
+    const rows = await database.query<{ version: number }>('SELECT version FROM npu_advisor.migrations');
+    const newest = Math.max(0, ...rows.map((row) => Number(row.version)));
+    if (newest > MIGRATIONS.length) {
+      throw new Error(`the store was written by a newer NPU Advisor (schema ${newest}, this version knows ${MIGRATIONS.length})`);
+    }
+    for (let version = newest + 1; version <= MIGRATIONS.length; version++) {
+      const applied = `INSERT INTO npu_advisor.migrations VALUES (${version}, ${Date.now()});`;
+      await database.execute(`BEGIN; ${MIGRATIONS[version - 1]} ${applied} COMMIT;`);
+    }
+  });
+}

@@ -1,0 +1,49 @@
+import { join } from 'node:path';
+import { fromPglite } from 'pg-boss';
+import { openEmbeddedFiles } from './embedded/database.ts';
+import { readSpool } from './embedded/spool.ts';
+import { migrate } from './migrations.ts';
+import type { InboxReader, Queue, Store } from './ports.ts';
+import { openPostgres } from './postgres/database.ts';
+import { openPostgresInbox } from './postgres/inbox.ts';
+import { openQueue } from './queue.ts';
+import { createStore } from './tables.ts';
+
+export interface StoreOptions {
+  /** null: embedded, in `dataDir`. */
+  readonly databaseUrl: string | null;
+  readonly dataDir: string;
+  readonly retryLimit: number;
+  readonly retryDelaySeconds: number;
+  readonly expireSeconds: number;
+  readonly onError: (error: Error) => void;
+}
+
+export interface OpenStore {
+  readonly store: Store;
+  readonly queue: Queue;
+  readonly inbox: InboxReader;
+  close(): Promise<void>;
+}
+
+export function spoolFolder(dataDir: string): string {
+  return join(dataDir, 'spool');
+}
+
+/** Opens store and queue of a data folder that the caller has locked (`lockFolder`). */
+export async function openStore(options: StoreOptions): Promise<OpenStore> {
+  const { databaseUrl, retryLimit, retryDelaySeconds, expireSeconds, onError } = options;
+  const common = { retryLimit, retryDelaySeconds, expireSeconds, onError };
+  if (databaseUrl === null) {
+    const database = await openEmbeddedFiles(options.dataDir);
+    await migrate(database);
+    const connection = { backend: 'pglite', db: fromPglite(database.pglite) } as const;
+    const queue = await openQueue({ connection, database, soleOwner: true, ...common });
+    return { store: createStore(database), queue, inbox: readSpool(spoolFolder(options.dataDir)), close: () => database.close() };
+  }
+  const database = openPostgres(databaseUrl);
+  await migrate(database);
+  const connection = { backend: 'postgres', connectionString: databaseUrl } as const;
+  const queue = await openQueue({ connection, database, soleOwner: false, ...common });
+  return { store: createStore(database), queue, inbox: openPostgresInbox(database), close: () => database.close() };
+}

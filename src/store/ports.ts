@@ -1,0 +1,151 @@
+/** What the rest of the product may ask of the store. Implementations: `embedded/` (one process) and `postgres/` (many). */
+
+/** SQL in the common dialect of both stores. Values travel as text, number, boolean or null; JSON as text; times as epoch milliseconds. */
+export type SqlValue = string | number | boolean | null;
+
+export interface Sql {
+  query<Row extends object>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
+}
+
+export interface Database extends Sql {
+  /** Runs several statements without values, for migrations. */
+  execute(text: string): Promise<void>;
+  transaction<T>(body: (sql: Sql) => Promise<T>): Promise<T>;
+  /** Runs `body` while nobody else, in this or another process of the same store, holds the same key. */
+  exclusively<T>(key: string, body: () => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** A webhook delivery as GitHub sent it, after its signature was verified. */
+export interface Delivery {
+  readonly guid: string;
+  readonly event: string;
+  readonly receivedAt: number;
+  /** The raw JSON body. */
+  readonly body: string;
+}
+
+/** The durable acceptance of deliveries: when `accept` resolves, the delivery survives a crash. */
+export interface Inbox {
+  accept(delivery: Delivery): Promise<'accepted' | 'duplicate'>;
+  close(): Promise<void>;
+}
+
+/** Where accepted deliveries are picked up, oldest first, and let go once they were routed. */
+export interface InboxReader {
+  pending(limit: number): Promise<readonly Delivery[]>;
+  release(guid: string): Promise<void>;
+}
+
+export interface Deliveries {
+  /** Records a GUID. False when it was already there. */
+  record(delivery: Pick<Delivery, 'guid' | 'event' | 'receivedAt'>): Promise<boolean>;
+  markRouted(guid: string): Promise<void>;
+  prune(olderThan: number): Promise<void>;
+}
+
+/** Something to be done for a subject, for example "analyse run 12 of acme/train#7". Survives crashes until it is settled. */
+export interface WorkRequest {
+  readonly id: number;
+  readonly subject: string;
+  readonly kind: string;
+  /** Delivery GUID or another name of the cause; the same (subject, kind, origin) is recorded once. */
+  readonly origin: string;
+  readonly payload: unknown;
+  readonly attempts: number;
+  readonly createdAt: number;
+}
+
+export interface Requests {
+  /** Records a request; null when the same one is already there. */
+  add(request: Pick<WorkRequest, 'subject' | 'kind' | 'origin' | 'payload'>): Promise<number | null>;
+  pending(subject: string): Promise<readonly WorkRequest[]>;
+  pendingSubjects(limit: number): Promise<readonly string[]>;
+  /** Counts one more attempt and remembers what has been learnt, before the work starts. */
+  begin(ids: readonly number[]): Promise<void>;
+  rewrite(id: number, payload: unknown): Promise<void>;
+  settle(ids: readonly number[], outcome: 'done' | 'failed', note: string): Promise<void>;
+  /** Makes failed requests of a delivery pending again, for a redelivery by hand. Returns their subjects. */
+  reopen(origin: string): Promise<readonly string[]>;
+  prune(olderThan: number): Promise<void>;
+}
+
+export interface Installations {
+  put(installation: { id: number; account: string; suspended: boolean }): Promise<void>;
+  remove(id: number): Promise<void>;
+  /** null: never heard of. */
+  find(id: number): Promise<{ account: string; suspended: boolean } | null>;
+}
+
+export type CheckPhase = 'queued' | 'in_progress' | 'completed';
+
+/** Our check run on one head commit. */
+export interface CheckRecord {
+  readonly repoId: number;
+  readonly owner: string;
+  readonly repo: string;
+  readonly sha: string;
+  readonly pr: number;
+  readonly installationId: number;
+  readonly checkRunId: number | null;
+  readonly phase: CheckPhase;
+  readonly conclusion: string | null;
+  /** True once a report, and not only a placeholder, was published on it. */
+  readonly hasReport: boolean;
+  readonly deadlineAt: number | null;
+}
+
+export interface Checks {
+  find(repoId: number, sha: string): Promise<CheckRecord | null>;
+  findByCheckRun(repoId: number, checkRunId: number): Promise<CheckRecord | null>;
+  put(record: CheckRecord): Promise<void>;
+  /** Unconcluded checks whose deadline has passed. */
+  overdue(now: number, limit: number): Promise<readonly CheckRecord[]>;
+  openOfPullRequest(repoId: number, pr: number): Promise<readonly CheckRecord[]>;
+  prune(olderThan: number): Promise<void>;
+}
+
+/** What has been posted on one pull request. */
+export interface PullRequestState {
+  readonly repoId: number;
+  readonly pr: number;
+  readonly commentId: number | null;
+  readonly bodyHash: string | null;
+  readonly reportedSha: string | null;
+  /** Ids and titles of the findings of the last published report. */
+  readonly findings: readonly { id: string; title: string }[];
+  /** Fingerprints that were offered as a suggestion, never offered again. */
+  readonly suggested: readonly string[];
+}
+
+export interface PullRequests {
+  find(repoId: number, pr: number): Promise<PullRequestState | null>;
+  put(state: PullRequestState): Promise<void>;
+}
+
+/** Finished reports, bounded in number, age and size. The key names the inputs, so equal inputs need no second analysis. */
+export interface Reports {
+  get(key: string): Promise<unknown>;
+  latest(repoId: number, sha: string): Promise<unknown>;
+  put(report: { key: string; repoId: number; pr: number; sha: string; json: string }): Promise<boolean>;
+  prune(olderThan: number, keep: number): Promise<void>;
+}
+
+export interface Store {
+  readonly database: Database;
+  readonly deliveries: Deliveries;
+  readonly requests: Requests;
+  readonly installations: Installations;
+  readonly checks: Checks;
+  readonly pullRequests: PullRequests;
+  readonly reports: Reports;
+}
+
+/** Wakes a worker for a subject. At most one worker at a time handles a subject. */
+export interface Queue {
+  poke(subject: string, delaySeconds?: number): Promise<void>;
+  /** `attempt` starts at 1 and counts the tries since the last poke. Throwing means: try again later. */
+  work(handler: (subject: string, attempt: number) => Promise<void>, concurrency: number): Promise<void>;
+  /** Stops fetching and waits for running handlers. */
+  drain(timeoutMs: number): Promise<void>;
+}

@@ -1,0 +1,78 @@
+import { type Db, PgBoss } from 'pg-boss';
+import type { Database, Queue } from './ports.ts';
+
+const NAME = 'subject';
+
+export interface QueueOptions {
+  /** Where pg-boss keeps its own tables. */
+  readonly connection:
+    | { readonly backend: 'pglite'; readonly db: Db }
+    | { readonly backend: 'postgres'; readonly connectionString: string };
+  readonly database: Database;
+  /** True when no other process can hold jobs: jobs left active by a dead process are freed at once. */
+  readonly soleOwner: boolean;
+  readonly retryLimit: number;
+  readonly retryDelaySeconds: number;
+  readonly expireSeconds: number;
+  readonly onError: (error: Error) => void;
+}
+
+/** A queue of subjects on pg-boss. Jobs carry no data beyond the subject; what is to be done lies in the requests table. */
+export async function openQueue(options: QueueOptions): Promise<Queue> {
+  const shared = options.connection;
+  const boss = new PgBoss({
+    ...(shared.backend === 'pglite' ? { db: shared.db } : { connectionString: shared.connectionString, max: 4 }),
+    backend: shared.backend,
+    schema: 'npu_advisor_queue',
+    schedule: false,
+    superviseIntervalSeconds: options.soleOwner ? 60 : 5,
+    monitorIntervalSeconds: options.soleOwner ? 60 : 5,
+    reindex: false,
+    monitorVacuum: false,
+  });
+  boss.on('error', options.onError);
+  await boss.start();
+  const settings = {
+    retryLimit: options.retryLimit,
+    retryDelay: options.retryDelaySeconds,
+    retryBackoff: true,
+    retryDelayMax: 300,
+    expireInSeconds: options.expireSeconds,
+    deleteAfterSeconds: 24 * 3600,
+    // Without a sign of life for this long the job goes to another process. 10 is the least pg-boss accepts.
+    ...(options.soleOwner ? {} : { heartbeatSeconds: 15 }),
+  };
+  await boss.createQueue(NAME, { policy: 'singleton', ...settings });
+  await boss.updateQueue(NAME, settings);
+  if (options.soleOwner) {
+    const stale = await options.database.query<{ id: string }>(
+      `SELECT id FROM npu_advisor_queue.job WHERE name = '${NAME}' AND state = 'active'`,
+    );
+    // The requests they stood for are still pending and are poked again by the caller.
+    if (stale.length > 0)
+      await boss.cancel(
+        NAME,
+        stale.map((row) => row.id),
+      );
+  }
+
+  let workerId: string | null = null;
+  return {
+    async poke(subject, delaySeconds) {
+      await boss.send(NAME, { subject }, { singletonKey: subject, ...(delaySeconds ? { startAfter: delaySeconds } : {}) });
+      if (workerId !== null && !delaySeconds) boss.notifyWorker(workerId);
+    },
+    async work(handler, concurrency) {
+      workerId = await boss.work<
+        { subject: string },
+        void,
+        { includeMetadata: true; pollingIntervalSeconds: number; localConcurrency: number }
+      >(NAME, { includeMetadata: true, pollingIntervalSeconds: 0.5, localConcurrency: concurrency }, async (jobs) => {
+        for (const job of jobs) await handler(job.data.subject, job.retryCount + 1);
+      });
+    },
+    async drain(timeoutMs) {
+      await boss.stop({ graceful: true, timeout: timeoutMs, close: true });
+    },
+  };
+}

@@ -1,0 +1,317 @@
+import type {
+  CheckPhase,
+  CheckRecord,
+  Checks,
+  Database,
+  Deliveries,
+  Installations,
+  PullRequestState,
+  PullRequests,
+  Reports,
+  Requests,
+  Store,
+  WorkRequest,
+} from './ports.ts';
+
+/** A report larger than this is published and not kept. */
+const MAX_REPORT_BYTES = 8 * 1024 * 1024;
+
+type Clock = () => number;
+
+function deliveries(db: Database): Deliveries {
+  return {
+    async record({ guid, event, receivedAt }) {
+      const rows = await db.query(
+        'INSERT INTO npu_advisor.deliveries (guid, event, received_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING guid',
+        [guid, event, receivedAt],
+      );
+      return rows.length > 0;
+    },
+    async markRouted(guid) {
+      await db.query(`UPDATE npu_advisor.deliveries SET state = 'routed', body = NULL WHERE guid = $1`, [guid]);
+    },
+    async prune(olderThan) {
+      await db.query(`DELETE FROM npu_advisor.deliveries WHERE state = 'routed' AND received_at < $1`, [olderThan]);
+    },
+  };
+}
+
+interface RequestRow {
+  id: number | string;
+  subject: string;
+  kind: string;
+  origin: string;
+  payload: string;
+  attempts: number;
+  created_at: number | string;
+}
+
+function toRequest(row: RequestRow): WorkRequest {
+  return {
+    id: Number(row.id),
+    subject: row.subject,
+    kind: row.kind,
+    origin: row.origin,
+    payload: JSON.parse(row.payload),
+    attempts: Number(row.attempts),
+    createdAt: Number(row.created_at),
+  };
+}
+
+/** `$from, $from+1, …` for an IN list. */
+function placeholders(count: number, from: number): string {
+  return Array.from({ length: count }, (_, index) => `$${from + index}`).join(', ');
+}
+
+function requests(db: Database, now: Clock): Requests {
+  return {
+    async add({ subject, kind, origin, payload }) {
+      const rows = await db.query<{ id: number }>(
+        `INSERT INTO npu_advisor.requests (subject, kind, origin, payload, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5)
+         ON CONFLICT DO NOTHING RETURNING id`,
+        [subject, kind, origin, JSON.stringify(payload), now()],
+      );
+      return rows[0] === undefined ? null : Number(rows[0].id);
+    },
+    async pending(subject) {
+      const rows = await db.query<RequestRow>(
+        `SELECT id, subject, kind, origin, payload, attempts, created_at FROM npu_advisor.requests
+         WHERE subject = $1 AND state = 'pending' ORDER BY id LIMIT 200`,
+        [subject],
+      );
+      return rows.map(toRequest);
+    },
+    async pendingSubjects(limit) {
+      const rows = await db.query<{ subject: string }>(
+        `SELECT subject FROM npu_advisor.requests WHERE state = 'pending' GROUP BY subject ORDER BY min(id) LIMIT $1`,
+        [limit],
+      );
+      return rows.map((row) => row.subject);
+    },
+    async begin(ids) {
+      if (ids.length === 0) return;
+      await db.query(
+        `UPDATE npu_advisor.requests SET attempts = attempts + 1, updated_at = $1 WHERE id IN (${placeholders(ids.length, 2)})`,
+        [now(), ...ids],
+      );
+    },
+    async rewrite(id, payload) {
+      await db.query('UPDATE npu_advisor.requests SET payload = $1, updated_at = $2 WHERE id = $3', [JSON.stringify(payload), now(), id]);
+    },
+    async settle(ids, outcome, note) {
+      if (ids.length === 0) return;
+      await db.query(
+        `UPDATE npu_advisor.requests SET state = $1, note = $2, updated_at = $3 WHERE id IN (${placeholders(ids.length, 4)})`,
+        [outcome, note.slice(0, 1000), now(), ...ids],
+      );
+    },
+    async reopen(origin) {
+      const rows = await db.query<{ subject: string }>(
+        `UPDATE npu_advisor.requests SET state = 'pending', attempts = 0, updated_at = $2 WHERE origin = $1 AND state = 'failed' RETURNING subject`,
+        [origin, now()],
+      );
+      return [...new Set(rows.map((row) => row.subject))];
+    },
+    async prune(olderThan) {
+      await db.query(`DELETE FROM npu_advisor.requests WHERE state <> 'pending' AND updated_at < $1`, [olderThan]);
+    },
+  };
+}
+
+function installations(db: Database, now: Clock): Installations {
+  return {
+    async put({ id, account, suspended }) {
+      await db.query(
+        `INSERT INTO npu_advisor.installations (id, account, suspended, updated_at) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (id) DO UPDATE SET account = excluded.account, suspended = excluded.suspended, updated_at = excluded.updated_at`,
+        [id, account, suspended, now()],
+      );
+    },
+    async remove(id) {
+      await db.query('DELETE FROM npu_advisor.installations WHERE id = $1', [id]);
+    },
+    async find(id) {
+      const rows = await db.query<{ account: string; suspended: boolean }>(
+        'SELECT account, suspended FROM npu_advisor.installations WHERE id = $1',
+        [id],
+      );
+      return rows[0] ?? null;
+    },
+  };
+}
+
+interface CheckRow {
+  repo_id: number | string;
+  sha: string;
+  owner: string;
+  repo: string;
+  pr: number;
+  installation_id: number | string;
+  check_run_id: number | string | null;
+  phase: CheckPhase;
+  conclusion: string | null;
+  has_report: boolean;
+  deadline_at: number | string | null;
+}
+
+const CHECK_COLUMNS = 'repo_id, sha, owner, repo, pr, installation_id, check_run_id, phase, conclusion, has_report, deadline_at';
+
+function toCheck(row: CheckRow): CheckRecord {
+  return {
+    repoId: Number(row.repo_id),
+    sha: row.sha,
+    owner: row.owner,
+    repo: row.repo,
+    pr: Number(row.pr),
+    installationId: Number(row.installation_id),
+    checkRunId: row.check_run_id === null ? null : Number(row.check_run_id),
+    phase: row.phase,
+    conclusion: row.conclusion,
+    hasReport: row.has_report,
+    deadlineAt: row.deadline_at === null ? null : Number(row.deadline_at),
+  };
+}
+
+function checks(db: Database, now: Clock): Checks {
+  const select = `SELECT ${CHECK_COLUMNS} FROM npu_advisor.check_runs`;
+  return {
+    async find(repoId, sha) {
+      const rows = await db.query<CheckRow>(`${select} WHERE repo_id = $1 AND sha = $2`, [repoId, sha]);
+      return rows[0] === undefined ? null : toCheck(rows[0]);
+    },
+    async findByCheckRun(repoId, checkRunId) {
+      const rows = await db.query<CheckRow>(`${select} WHERE repo_id = $1 AND check_run_id = $2`, [repoId, checkRunId]);
+      return rows[0] === undefined ? null : toCheck(rows[0]);
+    },
+    async put(record) {
+      await db.query(
+        `INSERT INTO npu_advisor.check_runs (${CHECK_COLUMNS}, updated_at) VALUES (${placeholders(12, 1)})
+         ON CONFLICT (repo_id, sha) DO UPDATE SET owner = excluded.owner, repo = excluded.repo, pr = excluded.pr,
+           installation_id = excluded.installation_id, check_run_id = excluded.check_run_id, phase = excluded.phase,
+           conclusion = excluded.conclusion, has_report = excluded.has_report, deadline_at = excluded.deadline_at,
+           updated_at = excluded.updated_at`,
+        [
+          record.repoId,
+          record.sha,
+          record.owner,
+          record.repo,
+          record.pr,
+          record.installationId,
+          record.checkRunId,
+          record.phase,
+          record.conclusion,
+          record.hasReport,
+          record.deadlineAt,
+          now(),
+        ],
+      );
+    },
+    async overdue(at, limit) {
+      const rows = await db.query<CheckRow>(
+        `${select} WHERE phase <> 'completed' AND deadline_at IS NOT NULL AND deadline_at <= $1 ORDER BY deadline_at LIMIT $2`,
+        [at, limit],
+      );
+      return rows.map(toCheck);
+    },
+    async openOfPullRequest(repoId, pr) {
+      const rows = await db.query<CheckRow>(`${select} WHERE repo_id = $1 AND pr = $2 AND phase <> 'completed'`, [repoId, pr]);
+      return rows.map(toCheck);
+    },
+    async prune(olderThan) {
+      await db.query(`DELETE FROM npu_advisor.check_runs WHERE phase = 'completed' AND updated_at < $1`, [olderThan]);
+    },
+  };
+}
+
+interface PullRequestRow {
+  comment_id: number | string | null;
+  body_hash: string | null;
+  reported_sha: string | null;
+  findings: string;
+  suggested: string;
+}
+
+function pullRequests(db: Database, now: Clock): PullRequests {
+  return {
+    async find(repoId, pr) {
+      const rows = await db.query<PullRequestRow>(
+        'SELECT comment_id, body_hash, reported_sha, findings, suggested FROM npu_advisor.pull_requests WHERE repo_id = $1 AND pr = $2',
+        [repoId, pr],
+      );
+      const row = rows[0];
+      if (row === undefined) return null;
+      return {
+        repoId,
+        pr,
+        commentId: row.comment_id === null ? null : Number(row.comment_id),
+        bodyHash: row.body_hash,
+        reportedSha: row.reported_sha,
+        findings: JSON.parse(row.findings) as PullRequestState['findings'],
+        suggested: JSON.parse(row.suggested) as string[],
+      };
+    },
+    async put(state) {
+      await db.query(
+        `INSERT INTO npu_advisor.pull_requests (repo_id, pr, comment_id, body_hash, reported_sha, findings, suggested, updated_at)
+         VALUES (${placeholders(8, 1)})
+         ON CONFLICT (repo_id, pr) DO UPDATE SET comment_id = excluded.comment_id, body_hash = excluded.body_hash,
+           reported_sha = excluded.reported_sha, findings = excluded.findings, suggested = excluded.suggested, updated_at = excluded.updated_at`,
+        [
+          state.repoId,
+          state.pr,
+          state.commentId,
+          state.bodyHash,
+          state.reportedSha,
+          JSON.stringify(state.findings),
+          JSON.stringify(state.suggested),
+          now(),
+        ],
+      );
+    },
+  };
+}
+
+function reports(db: Database, now: Clock): Reports {
+  return {
+    async get(key) {
+      const rows = await db.query<{ json: string }>('SELECT json FROM npu_advisor.reports WHERE key = $1', [key]);
+      return rows[0] === undefined ? null : JSON.parse(rows[0].json);
+    },
+    async latest(repoId, sha) {
+      const rows = await db.query<{ json: string }>(
+        'SELECT json FROM npu_advisor.reports WHERE repo_id = $1 AND sha = $2 ORDER BY created_at DESC LIMIT 1',
+        [repoId, sha],
+      );
+      return rows[0] === undefined ? null : JSON.parse(rows[0].json);
+    },
+    async put({ key, repoId, pr, sha, json }) {
+      if (Buffer.byteLength(json) > MAX_REPORT_BYTES) return false;
+      await db.query(
+        `INSERT INTO npu_advisor.reports (key, repo_id, pr, sha, json, created_at) VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (key) DO UPDATE SET json = excluded.json, created_at = excluded.created_at`,
+        [key, repoId, pr, sha, json, now()],
+      );
+      return true;
+    },
+    async prune(olderThan, keep) {
+      await db.query(
+        `DELETE FROM npu_advisor.reports WHERE created_at < $1
+         OR key IN (SELECT key FROM npu_advisor.reports ORDER BY created_at DESC OFFSET $2)`,
+        [olderThan, keep],
+      );
+    },
+  };
+}
+
+/** The store's tables on any database of the common dialect. */
+export function createStore(database: Database, now: Clock = Date.now): Store {
+  return {
+    database,
+    deliveries: deliveries(database),
+    requests: requests(database, now),
+    installations: installations(database, now),
+    checks: checks(database, now),
+    pullRequests: pullRequests(database, now),
+    reports: reports(database, now),
+  };
+}

@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import type { Finding, Report } from '../../src/model/report.ts';
+import { evaluateGate } from '../../src/report/gate.ts';
+
+function finding(over: {
+  id?: string;
+  severity?: Finding['severity'];
+  confidence?: Finding['confidence'];
+  likely?: number | null;
+  bound?: boolean;
+}): Finding {
+  const likely = over.likely === undefined ? 94 : over.likely;
+  return {
+    id: over.id ?? 'f1',
+    rule: 'dataloader-stall',
+    category: 'data',
+    title: 'Data loader starves all ranks',
+    severity: over.severity ?? 'high',
+    confidence: over.confidence ?? 'high',
+    ranks: [0],
+    steps: [1],
+    groups: [],
+    saving: {
+      basis: over.bound ? 'bound' : 'modelled',
+      perStepMs: { floor: 0, likely, ceiling: 120 },
+      shareOfStep: 0.1,
+      method: 'test',
+    },
+    symptomOf: null,
+    evidence: [],
+    caveats: [],
+    locations: [],
+    recommendations: [],
+  };
+}
+
+function report(
+  findings: Finding[],
+  over: { claimed?: number | null; step?: number | null; outcome?: Report['verdict']['outcome'] } = {},
+): Report {
+  return {
+    schema: 'npu-advisor.report/1',
+    tool: { name: 'npu-advisor', version: '0' },
+    lang: 'en',
+    verdict: { outcome: over.outcome ?? 'causes', text: '' },
+    job: {
+      ranks: [0],
+      unrankedFolders: 0,
+      worldSize: 1,
+      worldSizeBasis: null,
+      missingRanks: [],
+      steps: [1],
+      droppedSteps: [],
+      stepTimeMs: over.step === undefined ? 800 : over.step,
+      stepBasis: 'test',
+      stepNoiseMs: null,
+      framework: null,
+      samplesPerStep: null,
+      samplesPerSecond: null,
+      versions: { cann: null, torchNpu: null, torch: null },
+      device: null,
+      level: null,
+    },
+    breakdown: [],
+    findings,
+    checked: [],
+    totals: { claimedMsPerStep: { likely: over.claimed === undefined ? null : over.claimed, ceiling: 100 }, unexplainedIdleMs: null },
+    comparison: null,
+    gate: null,
+    inputs: [],
+    notes: [],
+    missing: [],
+    views: {},
+  };
+}
+
+describe('the gate', () => {
+  it('is absent without configuration', () => {
+    expect(evaluateGate(report([finding({})]), null)).toBeNull();
+  });
+
+  it('passes when nothing counted reaches the severity', () => {
+    expect(evaluateGate(report([finding({ severity: 'medium' })]), { severity: 'high' })?.outcome).toBe('pass');
+  });
+
+  it('fails on a counted finding and says which', () => {
+    const gate = evaluateGate(report([finding({})]), { severity: 'high' });
+    expect(gate?.outcome).toBe('fail');
+    expect(gate?.because[0]).toContain('Data loader starves all ranks');
+  });
+
+  it.each([
+    ['a bound', finding({ bound: true })],
+    ['no likely saving', finding({ likely: null })],
+    ['low confidence', finding({ confidence: 'low' })],
+    ['another cause', { ...finding({}), symptomOf: 'f0' }],
+    ['no saving', { ...finding({}), saving: null }],
+  ])('never fails on a finding with %s', (_, quiet) => {
+    const gate = { severity: 'medium', total_saving: { ms: 1, share: 0.001 } } as const;
+    expect(evaluateGate(report([quiet]), gate)?.outcome).toBe('pass');
+  });
+
+  it('adds likely savings, never beyond what the report claims', () => {
+    const two = [finding({ id: 'a' }), finding({ id: 'b' })];
+    expect(evaluateGate(report(two), { total_saving: { ms: 150 } })?.outcome).toBe('fail');
+    expect(evaluateGate(report(two, { claimed: 120 }), { total_saving: { ms: 150 } })?.outcome).toBe('pass');
+    expect(evaluateGate(report(two, { claimed: 120 }), { total_saving: { share: 0.1 } })?.outcome).toBe('fail');
+  });
+
+  it('is neutral when there is nothing to decide on', () => {
+    expect(evaluateGate(report([], { outcome: 'no-data' }), { severity: 'high' })?.outcome).toBe('neutral');
+    expect(evaluateGate(report([], { step: null }), { total_saving: { share: 0.1 } })?.outcome).toBe('neutral');
+  });
+});

@@ -1,0 +1,191 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { lockFolder } from '../../src/store/embedded/folder-lock.ts';
+import { openSpool, readSpool } from '../../src/store/embedded/spool.ts';
+import { type OpenStore, openStore, spoolFolder } from '../../src/store/open.ts';
+import type { CheckRecord } from '../../src/store/ports.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'npu-store-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+function options(dataDir: string, databaseUrl: string | null = null) {
+  return {
+    databaseUrl,
+    dataDir,
+    retryLimit: 3,
+    retryDelaySeconds: 1,
+    expireSeconds: 600,
+    onError: (error: Error) => {
+      throw error;
+    },
+  };
+}
+
+const check: CheckRecord = {
+  repoId: 7,
+  owner: 'acme',
+  repo: 'train',
+  sha: 'a'.repeat(40),
+  pr: 3,
+  installationId: 99,
+  checkRunId: 1234567890123,
+  phase: 'queued',
+  conclusion: null,
+  hasReport: false,
+  deadlineAt: 1000,
+};
+
+const stores: [string, string | null][] = [['embedded', null]];
+if (process.env.NPU_ADVISOR_TEST_DATABASE_URL) stores.push(['postgres', process.env.NPU_ADVISOR_TEST_DATABASE_URL]);
+
+describe.each(stores)('the %s store', (name, url) => {
+  let open: OpenStore;
+  beforeAll(async () => {
+    open = await openStore(options(join(root, name), url));
+  });
+  afterAll(async () => {
+    await open.queue.drain(1000);
+    await open.close();
+  });
+
+  it('records a delivery once', async () => {
+    const delivery = { guid: `g-${Date.now()}`, event: 'pull_request', receivedAt: Date.now() };
+    expect(await open.store.deliveries.record(delivery)).toBe(true);
+    expect(await open.store.deliveries.record(delivery)).toBe(false);
+  });
+
+  it('keeps a request until it is settled, and revives a failed one', async () => {
+    const subject = `acme/train#${Date.now()}`;
+    const origin = `guid-${subject}`;
+    const request = { subject, kind: 'analyse', origin, payload: { sha: 'abc', text: '中文' } };
+    const id = await open.store.requests.add(request);
+    expect(id).not.toBeNull();
+    expect(await open.store.requests.add(request)).toBeNull();
+    await open.store.requests.begin([id!]);
+    const [pending] = await open.store.requests.pending(subject);
+    expect(pending).toMatchObject({ attempts: 1, payload: { sha: 'abc', text: '中文' } });
+    await open.store.requests.settle([id!], 'failed', 'why');
+    expect(await open.store.requests.pending(subject)).toEqual([]);
+    expect(await open.store.requests.reopen(origin)).toEqual([subject]);
+    expect(await open.store.requests.pendingSubjects(100)).toContain(subject);
+    await open.store.requests.settle([id!], 'done', '');
+    expect(await open.store.requests.reopen(origin)).toEqual([]);
+  });
+
+  it('maps check runs to pull requests and finds the overdue ones', async () => {
+    await open.store.checks.put(check);
+    expect(await open.store.checks.find(7, check.sha)).toEqual(check);
+    expect(await open.store.checks.findByCheckRun(7, check.checkRunId!)).toEqual(check);
+    expect(await open.store.checks.overdue(999, 10)).toEqual([]);
+    expect(await open.store.checks.overdue(1000, 10)).toEqual([check]);
+    await open.store.checks.put({ ...check, phase: 'completed', conclusion: 'neutral', hasReport: true });
+    expect(await open.store.checks.overdue(1000, 10)).toEqual([]);
+    expect(await open.store.checks.openOfPullRequest(7, 3)).toEqual([]);
+  });
+
+  it('remembers what was posted on a pull request', async () => {
+    const state = {
+      repoId: 7,
+      pr: 3,
+      commentId: 5,
+      bodyHash: 'h',
+      reportedSha: check.sha,
+      findings: [{ id: 'f1', title: '数据加载' }],
+      suggested: ['f1'],
+    };
+    await open.store.pullRequests.put(state);
+    await open.store.pullRequests.put({ ...state, commentId: 6 });
+    expect(await open.store.pullRequests.find(7, 3)).toEqual({ ...state, commentId: 6 });
+    expect(await open.store.pullRequests.find(7, 4)).toBeNull();
+  });
+
+  it('keeps reports by their inputs, refuses huge ones and forgets old ones', async () => {
+    const report = { key: `k-${Date.now()}`, repoId: 7, pr: 3, sha: check.sha, json: '{"schema":"x"}' };
+    expect(await open.store.reports.put(report)).toBe(true);
+    expect(await open.store.reports.get(report.key)).toEqual({ schema: 'x' });
+    expect(await open.store.reports.latest(7, check.sha)).toEqual({ schema: 'x' });
+    expect(await open.store.reports.put({ ...report, key: 'huge', json: `"${'x'.repeat(9_000_000)}"` })).toBe(false);
+    await open.store.reports.prune(0, 0);
+    expect(await open.store.reports.get(report.key)).toBeNull();
+  });
+
+  it('runs one worker at a time per subject and several subjects side by side', async () => {
+    const running = new Map<string, number>();
+    let most = 0;
+    let widest = 0;
+    const done: string[] = [];
+    await open.queue.work(async (subject) => {
+      running.set(subject, (running.get(subject) ?? 0) + 1);
+      most = Math.max(most, running.get(subject)!);
+      widest = Math.max(
+        widest,
+        [...running.values()].reduce((a, b) => a + b, 0),
+      );
+      await new Promise((resolve) => setTimeout(resolve, 120));
+      running.set(subject, running.get(subject)! - 1);
+      done.push(subject);
+    }, 4);
+    await Promise.all(['a', 'a', 'a', 'b', 'b'].map((subject) => open.queue.poke(`${name}-${subject}`)));
+    await expect.poll(() => done.length, { timeout: 20_000 }).toBe(5);
+    expect(most).toBe(1);
+    expect(widest).toBeGreaterThan(1);
+  });
+});
+
+describe('the folder lock', () => {
+  it('refuses a second owner in one clear sentence', () => {
+    const folder = join(root, 'locked');
+    const lock = lockFolder(folder);
+    expect(() => lockFolder(folder)).toThrow(/the data folder .* is in use by process \d+/);
+    lock.release();
+    lockFolder(folder).release();
+  });
+
+  it('takes over the lock of a process that is gone', async () => {
+    const folder = join(root, 'stale');
+    const script = `import { lockFolder } from ${JSON.stringify(join(import.meta.dirname, '../../src/store/embedded/folder-lock.ts'))};
+      lockFolder(${JSON.stringify(folder)}); console.log('locked'); setInterval(() => {}, 1000);`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    expect(() => lockFolder(folder)).toThrow(`process ${child.pid}`);
+    child.kill('SIGKILL');
+    await new Promise((resolve) => child.once('exit', resolve));
+    lockFolder(folder).release();
+  });
+
+  it('is not fooled by a pid that was given to another process', () => {
+    const folder = join(root, 'reused');
+    const lock = lockFolder(folder);
+    const path = join(folder, 'lock.json');
+    const owner = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+    lock.release();
+    writeFileSync(path, JSON.stringify({ ...owner, started: 'earlier' }));
+    lockFolder(folder).release();
+  });
+});
+
+describe('the spool', () => {
+  it('keeps a delivery across a restart, once, and forgets it when released', async () => {
+    const folder = spoolFolder(join(root, 'spooled'));
+    const delivery = { guid: 'd-1', event: 'ping', receivedAt: 1, body: '{"zen":"…"}' };
+    const spool = openSpool(folder);
+    expect(await spool.accept(delivery)).toBe('accepted');
+    expect(await spool.accept(delivery)).toBe('duplicate');
+    expect(await openSpool(folder).accept(delivery)).toBe('accepted');
+    const reader = readSpool(folder);
+    expect(await reader.pending(10)).toEqual([delivery]);
+    await reader.release('d-1');
+    expect(await reader.pending(10)).toEqual([]);
+  });
+
+  it('sets damaged files aside', async () => {
+    const folder = spoolFolder(join(root, 'damaged'));
+    const reader = readSpool(folder);
+    writeFileSync(join(folder, 'x.delivery.json'), '{');
+    expect(await reader.pending(10)).toEqual([]);
+    expect(await reader.pending(10)).toEqual([]);
+  });
+});
