@@ -1,0 +1,264 @@
+import { fill } from '../base/phrase.ts';
+import type { L10n, Lang, ParamValue } from '../model/lang.ts';
+
+/**
+ * Every word of the interface that is not part of a finding, in both languages side by side.
+ * Values are prose: literals between backticks, placeholders as in `base/phrase.ts` (`{x:text}` takes figures that are
+ * already formatted and prose of the report; foreign strings take `code`).
+ */
+export const WORDS = {
+  // severity, confidence, basis, proof
+  'severity.critical': { en: 'Critical', zh: '严重' },
+  'severity.high': { en: 'High', zh: '高' },
+  'severity.medium': { en: 'Medium', zh: '中' },
+  'severity.info': { en: 'Info', zh: '提示' },
+  'confidence.high': { en: 'high', zh: '高' },
+  'confidence.medium': { en: 'medium', zh: '中' },
+  'confidence.low': { en: 'low', zh: '低' },
+  'basis.measured': { en: 'measured', zh: '实测' },
+  'basis.modelled': { en: 'modelled', zh: '推算' },
+  'basis.bound': { en: 'only a bound is known', zh: '仅知上限' },
+  'proof.call-stack': { en: 'proven by call stack', zh: '调用栈已证实' },
+  'proof.profile': { en: 'named by the profile, not checked against the repository', zh: '由 profile 给出，未与仓库核对' },
+  'proof.syntax': { en: 'found in the source, not proven by this profile', zh: '在源码中找到，这份 profile 未证实' },
+
+  // headings
+  'heading.prefix': { en: 'NPU Advisor: {x:text}', zh: 'NPU Advisor：{x:text}' },
+  'heading.cost.one': {
+    en: '1 cause costs about {cost:text} of {article:text} {step:text} step ({share:text})',
+    zh: '1 个原因让每个迭代（{step:text}）多花约 {cost:text}（{share:text}）',
+  },
+  'heading.cost.many': {
+    en: '{n:int} causes cost about {cost:text} of {article:text} {step:text} step ({share:text})',
+    zh: '{n:int} 个原因让每个迭代（{step:text}）多花约 {cost:text}（{share:text}）',
+  },
+  'heading.bound.one': {
+    en: '1 cause costs up to {cost:text} of {article:text} {step:text} step ({share:text})',
+    zh: '1 个原因让每个迭代（{step:text}）最多多花 {cost:text}（{share:text}）',
+  },
+  'heading.bound.many': {
+    en: '{n:int} causes cost up to {cost:text} of {article:text} {step:text} step ({share:text})',
+    zh: '{n:int} 个原因让每个迭代（{step:text}）最多多花 {cost:text}（{share:text}）',
+  },
+  'heading.cost-only.one': { en: '1 cause costs about {cost:text} per step', zh: '1 个原因让每个迭代多花约 {cost:text}' },
+  'heading.cost-only.many': { en: '{n:int} causes cost about {cost:text} per step', zh: '{n:int} 个原因让每个迭代多花约 {cost:text}' },
+  'heading.bound-only.one': { en: '1 cause costs up to {cost:text} per step', zh: '1 个原因让每个迭代最多多花 {cost:text}' },
+  'heading.bound-only.many': { en: '{n:int} causes cost up to {cost:text} per step', zh: '{n:int} 个原因让每个迭代最多多花 {cost:text}' },
+  'heading.warnings.one': { en: '1 warning that costs no measurable time', zh: '1 项提醒，不影响可测得的耗时' },
+  'heading.warnings.many': { en: '{n:int} warnings that cost no measurable time', zh: '{n:int} 项提醒，不影响可测得的耗时' },
+  'heading.also.one': { en: '{x:text} · 1 warning', zh: '{x:text} · 1 项提醒' },
+  'heading.also.many': { en: '{x:text} · {n:int} warnings', zh: '{x:text} · {n:int} 项提醒' },
+  'heading.quiet': { en: 'nothing to change', zh: '无需修改' },
+  'heading.quiet-passed': { en: 'gate passed, nothing to change', zh: '门禁通过，无需修改' },
+  'heading.gate-failed': { en: 'gate failed, {x:text}', zh: '门禁不通过，{x:text}' },
+  'heading.incomplete.none': { en: 'no cause found in an incomplete profile{part:text}', zh: 'profile 不完整{part:text}，未找到原因' },
+  'heading.incomplete.one': { en: '1 cause found in an incomplete profile{part:text}', zh: 'profile 不完整{part:text}，找到 1 个原因' },
+  'heading.incomplete.many': {
+    en: '{n:int} causes found in an incomplete profile{part:text}',
+    zh: 'profile 不完整{part:text}，找到 {n:int} 个原因',
+  },
+  'heading.incomplete.part': { en: ' ({seen:int} of {world:int} ranks)', zh: '（{world:int} 张卡中有 {seen:int} 张）' },
+  'heading.no-data': { en: 'the profile of {sha:code} holds no step to analyse', zh: '{sha:code} 的 profile 中没有可分析的迭代' },
+  'heading.no-profile': { en: 'no profile arrived for {sha:code}', zh: '没有收到 {sha:code} 的 profile' },
+  'heading.unreadable': { en: 'the profile of {sha:code} cannot be read', zh: '{sha:code} 的 profile 无法读取' },
+  'heading.expired': { en: 'the profile of {sha:code} has expired', zh: '{sha:code} 的 profile 已过期' },
+  'heading.waiting': { en: 'waiting for the profile of {sha:code}', zh: '等待 {sha:code} 的 profile' },
+  'heading.analysing': { en: 'analysing the profile of {sha:code}', zh: '正在分析 {sha:code} 的 profile' },
+  'heading.error': { en: 'could not analyse {sha:code}', zh: '{sha:code} 分析失败' },
+  'heading.config': { en: 'the configuration of the base branch is invalid', zh: '基线分支的配置无效' },
+
+  // step bar and step
+  'time.computing': { en: 'computing', zh: '计算' },
+  'time.exposed': { en: 'exposed communication', zh: '未掩盖通信' },
+  'time.idle': { en: 'idle', zh: '空闲' },
+  'time.overlapped': { en: 'overlapped', zh: '已掩盖通信' },
+  'time.communication': { en: 'communication', zh: '通信' },
+  'time.bubble': { en: 'bubble', zh: '流水线空泡' },
+  'time.preparing': { en: 'preparing', zh: '准备时间' },
+  'time.step': { en: 'step', zh: '迭代耗时' },
+  'quiet.step': {
+    en: 'Step {step:text}. No cause above the reporting floor of {floor:text} ({share:text}).',
+    zh: '迭代 {step:text}。没有超过报告下限 {floor:text}（{share:text}）的原因。',
+  },
+  'quiet.plain': { en: 'No cause above the reporting floor of {floor:text}.', zh: '没有超过报告下限 {floor:text} 的原因。' },
+
+  // cause table
+  'cause.number': { en: '#', zh: '#' },
+  'cause.cause': { en: 'Cause', zh: '原因' },
+  'cause.saves': { en: 'Saves per step', zh: '每迭代可省' },
+  'cause.where': { en: 'Where', zh: '位置' },
+  'cause.change': { en: 'Change', zh: '改法' },
+  'cause.suggestion': { en: 'suggestion', zh: '修改建议' },
+  'cause.none': { en: '–', zh: '–' },
+  'cause.no-time': { en: 'no time', zh: '不计耗时' },
+  'cause.part-of': { en: 'part of {n:int}', zh: '已计入 {n:int}' },
+  'ranks.one': { en: 'rank {ranks:ranks}', zh: '卡 {ranks:ranks}' },
+  'ranks.many': { en: 'ranks {ranks:ranks}', zh: '卡 {ranks:ranks}' },
+  'ranks.all': { en: 'all {n:int} ranks', zh: '全部 {n:int} 张卡' },
+  'groups.one': { en: 'group {groups:code}', zh: '通信域 {groups:code}' },
+  'groups.many': { en: 'groups {groups:code}', zh: '通信域 {groups:code}' },
+  'total.overlap': {
+    en: 'Together about {likely:text}, at most {ceiling:text}: the causes overlap, so the rows do not add up.',
+    zh: '合计约 {likely:text}，最多 {ceiling:text}：原因之间有重叠，各行不能直接相加。',
+  },
+  'total.plain': { en: 'Together about {likely:text}, at most {ceiling:text}.', zh: '合计约 {likely:text}，最多 {ceiling:text}。' },
+  'total.bound-overlap': {
+    en: 'Together at most {ceiling:text}: the causes overlap, so the rows do not add up.',
+    zh: '合计最多 {ceiling:text}：原因之间有重叠，各行不能直接相加。',
+  },
+  'total.bound': { en: 'Together at most {ceiling:text}.', zh: '合计最多 {ceiling:text}。' },
+  'more.one': { en: '1 more cause in the full report.', zh: '另有 1 个原因见完整报告。' },
+  'more.many': { en: '{n:int} more causes in the full report.', zh: '另有 {n:int} 个原因见完整报告。' },
+
+  // missing
+  'missing.title': { en: 'What this profile could not tell', zh: '这份 profile 无法回答的问题' },
+  'missing.what': { en: 'Missing', zh: '缺少' },
+  'missing.consequence': { en: 'So we do not know', zh: '因此不知道' },
+  'missing.remedy': { en: 'To find out', zh: '如何补齐' },
+  'missing.more.one': { en: '1 more line in the full report.', zh: '另有 1 行见完整报告。' },
+  'missing.more.many': { en: '{n:int} more lines in the full report.', zh: '另有 {n:int} 行见完整报告。' },
+
+  // gate
+  'gate.pass': { en: 'Gate: passed.', zh: '门禁：通过。' },
+  'gate.fail': { en: 'Gate: failed.', zh: '门禁：不通过。' },
+  'gate.neutral': { en: 'Gate: neutral.', zh: '门禁：中立。' },
+  'gate.not-blocked': { en: 'Merging is not blocked.', zh: '不阻塞合入。' },
+  'gate.missing.neutral': { en: 'Gate: neutral', zh: '门禁：中立' },
+  'gate.missing.failure': { en: 'Gate: failed', zh: '门禁：不通过' },
+  'gate.missing.skipped': { en: 'Gate: skipped', zh: '门禁：跳过' },
+  'gate.missing.neutral.rest': { en: ' (`on_missing: neutral`), merging is not blocked. ', zh: '（`on_missing: neutral`），不阻塞合入。' },
+  'gate.missing.failure.rest': {
+    en: ' (`on_missing: failure`), the check fails until a profile arrives. ',
+    zh: '（`on_missing: failure`），收到 profile 之前检查不通过。',
+  },
+  'gate.missing.skipped.rest': { en: ' (`on_missing: skipped`), merging is not blocked. ', zh: '（`on_missing: skipped`），不阻塞合入。' },
+  'gate.missing.again': {
+    en: 'Next push tries again; `/npu-advise rerun` looks once more now.',
+    zh: '下次推送会再次尝试；`/npu-advise rerun` 可立即重查。',
+  },
+
+  // fold-outs
+  'fold.evidence': { en: 'Evidence and confidence', zh: '证据与置信度' },
+  'fold.evidence.item': { en: '{n:int}, {confidence:text}.', zh: '{n:int}，{confidence:text}。' },
+  'fold.fixed.one': { en: 'Fixed in {sha:text}: 1 cause', zh: '{sha:text} 已修复 1 个原因' },
+  'fold.fixed.many': { en: 'Fixed in {sha:text}: {n:int} causes', zh: '{sha:text} 已修复 {n:int} 个原因' },
+  'fold.fixed.was': { en: '{title:text} (was {saving:text} per step)', zh: '{title:text}（此前每迭代 {saving:text}）' },
+  'fold.not-possible': { en: 'Not possible', zh: '无法检查' },
+  'fold.why': { en: 'Why', zh: '缺少的数据' },
+  'fold.howto': { en: 'How to upload a profile', zh: '如何上传 profile' },
+
+  // counts
+  'counts.passed.one': { en: '1 check passed', zh: '1 项检查通过' },
+  'counts.passed.many': { en: '{n:int} checks passed', zh: '{n:int} 项检查通过' },
+  'counts.not-possible.none': { en: 'all possible with this profile', zh: '没有因数据不足而无法检查的项' },
+  'counts.not-possible': { en: '{n:int} not possible with this profile', zh: '{n:int} 项因数据不足无法检查' },
+  'counts.errors': { en: '{n:int} could not run', zh: '{n:int} 项运行出错' },
+
+  // footer
+  'footer.steps.one': { en: '1 step', zh: '1 个迭代' },
+  'footer.steps.many': { en: 'Median of {n:int} steps', zh: '{n:int} 个迭代的中位数' },
+  'footer.ranks.of': { en: '{n:int} of {world:int} ranks', zh: '{n:int}/{world:int} 张卡' },
+  'footer.ranks.one': { en: '1 rank', zh: '1 张卡' },
+  'footer.ranks.many': { en: '{n:int} ranks', zh: '{n:int} 张卡' },
+  'footer.unranked.one': { en: '1 folder without rank number', zh: '1 个未记录卡序号的目录' },
+  'footer.unranked.many': { en: '{n:int} folders without rank number', zh: '{n:int} 个未记录卡序号的目录' },
+  'footer.no-base': { en: 'no base profile yet', zh: '尚无基线' },
+  'footer.fork': { en: 'profile reported by a fork run', zh: 'profile 由 fork 的运行提供' },
+  'footer.pending': { en: 'analysing {new:code}, figures above are from {old:code}', zh: '正在分析 {new:code}，以上数据来自 {old:code}' },
+  'footer.capped': { en: 'Confidence is capped at medium', zh: '置信度最高为中' },
+  'footer.report': { en: 'full report', zh: '完整报告' },
+  'footer.help': { en: '`/npu-advise help`', zh: '`/npu-advise help`' },
+
+  // no profile
+  'missing-profile.workflow': { en: 'Workflow', zh: '工作流' },
+  'missing-profile.run': { en: 'run', zh: '运行记录' },
+  'missing-profile.ended': {
+    en: 'finished, but none of its artifacts matches {patterns:code}.',
+    zh: '已结束，但没有名称匹配 {patterns:code} 的 artifact。',
+  },
+  'missing-profile.ended-alone': {
+    en: 'The workflow finished, but none of its artifacts matches {patterns:code}.',
+    zh: '工作流已结束，但没有名称匹配 {patterns:code} 的 artifact。',
+  },
+  'missing-profile.uploaded': { en: 'It uploaded: {names:code}.', zh: '实际上传了：{names:code}。' },
+  'missing-profile.uploaded-more': { en: 'It uploaded: {names:code} and {n:int} more.', zh: '实际上传了：{names:code} 等 {n:int} 个。' },
+  'missing-profile.uploaded-none': { en: 'It uploaded nothing.', zh: '没有上传任何 artifact。' },
+  'missing-profile.no-run': {
+    en: 'No workflow run that uploads {patterns:code} finished for this commit.',
+    zh: '这次提交没有结束的工作流上传 {patterns:code}。',
+  },
+  'missing-profile.no-run-in': {
+    en: 'No workflow run that uploads {patterns:code} finished within {n:int} minutes.',
+    zh: '{n:int} 分钟内没有结束的工作流上传 {patterns:code}。',
+  },
+  'missing-profile.expired': {
+    en: 'Artifact {artifact:code} was deleted by the host before it was read. Run the workflow again to make a new one.',
+    zh: 'artifact {artifact:code} 在读取之前已被平台删除。重新运行工作流即可生成。',
+  },
+  'missing-profile.expired-at': {
+    en: 'Artifact {artifact:code} was deleted by the host on {at:code} before it was read. Run the workflow again to make a new one.',
+    zh: 'artifact {artifact:code} 已于 {at:code} 被平台删除，未能读取。重新运行工作流即可生成。',
+  },
+  'missing-profile.corrupt': {
+    en: 'Artifact {artifact:code} is damaged: {detail:text} Upload it again; `actions/upload-artifact` makes a sound archive.',
+    zh: 'artifact {artifact:code} 已损坏：{detail:text}重新上传即可；`actions/upload-artifact` 会生成完好的压缩包。',
+  },
+  'missing-profile.too-large': {
+    en: 'Artifact {artifact:code} has {size:bytes}, this installation reads up to {limit:bytes}. Upload the output of `npu-advise digest` instead: same report, a few MB.',
+    zh: 'artifact {artifact:code} 大小为 {size:bytes}，此处最多读取 {limit:bytes}。改为上传 `npu-advise digest` 的输出：报告相同，只有几 MB。',
+  },
+  'missing-profile.empty': {
+    en: 'Artifact {artifact:code} holds no Ascend profile. Upload the `*_ascend_pt` folder of every rank.',
+    zh: 'artifact {artifact:code} 中没有 Ascend profile。上传每张卡的 `*_ascend_pt` 目录。',
+  },
+
+  // running, error, configuration
+  'running.waiting': {
+    en: 'The comment follows when the workflow has uploaded its profile.',
+    zh: '工作流上传 profile 后，结果会显示在这里。',
+  },
+  'running.analysing': {
+    en: 'The profile has arrived and is being read. The result replaces this text.',
+    zh: 'profile 已收到，正在读取。结果会替换这段文字。',
+  },
+  'error.again': { en: '`/npu-advise rerun` tries again.', zh: '`/npu-advise rerun` 可重试。' },
+  'error.id': { en: 'Operator log: {id:code}', zh: '运维日志编号：{id:code}' },
+  'config.line': { en: 'Line', zh: '行' },
+  'config.problem': { en: 'Problem', zh: '问题' },
+  'config.what': {
+    en: '{file:code} on the base branch cannot be used; nothing is analysed until it is repaired. `npu-advise config validate` checks it.',
+    zh: '基线分支上的 {file:code} 无法使用；修复之前不做分析。可用 `npu-advise config validate` 检查。',
+  },
+
+  // cut
+  'section.bar': { en: 'step bar', zh: '迭代构成' },
+  'section.causes': { en: 'causes', zh: '原因' },
+  'section.missing': { en: 'what this profile could not tell', zh: '这份 profile 无法回答的问题' },
+  'section.gate': { en: 'gate', zh: '门禁' },
+  'section.evidence': { en: 'evidence', zh: '证据' },
+  'section.not-possible': { en: 'checks that were not possible', zh: '无法检查的项' },
+  'section.fixed': { en: 'fixed causes', zh: '已修复的原因' },
+  'section.problems': { en: 'problems', zh: '问题' },
+  'section.how-to': { en: 'how to upload a profile', zh: '如何上传 profile' },
+  'section.breakdown': { en: 'step breakdown', zh: '迭代耗时构成' },
+  'section.checks': { en: 'checks', zh: '检查项' },
+  'section.inputs': { en: 'inputs', zh: '输入' },
+  'section.notes': { en: 'notes', zh: '说明' },
+  'section.job': { en: 'job', zh: '作业' },
+  'cut.linked': { en: 'Cut for length here: {sections:text}. The rest is in the', zh: '因长度限制在此截断：{sections:text}。其余内容见' },
+  'cut.check': {
+    en: 'Cut for length here: {sections:text}. The rest is in the check run of this commit.',
+    zh: '因长度限制在此截断：{sections:text}。其余内容见本次提交的检查结果。',
+  },
+  'cut.report': {
+    en: 'Cut for length here: {sections:text}. The rest is in `report.json`.',
+    zh: '因长度限制在此截断：{sections:text}。其余内容见 `report.json`。',
+  },
+} as const satisfies Record<string, L10n>;
+
+export type Word = keyof typeof WORDS;
+
+/** A word or sentence in a language, as prose. */
+export function word(key: Word, lang: Lang, params: Readonly<Record<string, ParamValue>> = {}): string {
+  return fill(WORDS[key], params, lang);
+}
