@@ -1,0 +1,34 @@
+import type { SourceTree } from '../model/source-tree.ts';
+import { findCalls, type PyCall } from './calls.ts';
+import { type Names, namesOf } from './names.ts';
+import { pythonFilesWith } from './python-files.ts';
+import type { ParseFailure } from './python-parser.ts';
+import { isAside } from './readable-paths.ts';
+import type { PyModule } from './syntax-tree.ts';
+
+export interface CallSite {
+  readonly module: PyModule;
+  readonly names: Names;
+  readonly call: PyCall;
+}
+
+export interface CallSites {
+  readonly sites: readonly CallSite[];
+  /** Files that may hold a call but could not be looked into. */
+  readonly failures: readonly ParseFailure[];
+}
+
+/**
+ * Calls of one of the callables anywhere in the tree, except in tests, examples and vendored copies. `proven`: files that
+ * the profile shows to take part in the run; they are searched wherever they lie.
+ */
+export function findCallSites(tree: SourceTree, wanted: readonly string[], proven: readonly string[] = []): CallSites {
+  // The last part of the name must be written at least once: in the call, or in the import that renames it.
+  const words = wanted.map((name) => name.slice(name.lastIndexOf('.') + 1));
+  const { modules, failures } = pythonFilesWith(tree, words, (path) => !isAside(path) || proven.includes(path));
+  const sites = modules.flatMap((module) => {
+    const names = namesOf(module);
+    return findCalls(module, wanted, names).map((call) => ({ module, names, call }));
+  });
+  return { sites, failures };
+}
