@@ -1,0 +1,104 @@
+import { ProbotOctokit } from 'probot';
+import type { Logger } from './log.ts';
+
+export type Octokit = InstanceType<typeof ProbotOctokit>;
+
+/** Permissions of an installation token, GitHub's own names. */
+export type TokenPermissions = Readonly<Record<string, 'read' | 'write'>>;
+
+/** What one kind of job needs and nothing more. */
+export const PERMISSIONS = {
+  /** Find the pull request of a run. */
+  resolve: { metadata: 'read', actions: 'read', pull_requests: 'read' },
+  /** Read the profile, the settings and the source. */
+  read: { metadata: 'read', actions: 'read', contents: 'read', pull_requests: 'read' },
+  /** Write comment, review and check. */
+  publish: { metadata: 'read', checks: 'write', pull_requests: 'write', contents: 'read' },
+  /** Answer a command. */
+  command: { metadata: 'read', contents: 'read', pull_requests: 'write', checks: 'read' },
+} as const satisfies Record<string, TokenPermissions>;
+
+export interface AppIdentity {
+  readonly id: number;
+  readonly slug: string;
+}
+
+/** A repository as an event names it. */
+export interface RepositoryRef {
+  readonly id: number;
+  readonly owner: string;
+  readonly name: string;
+}
+
+export interface GitHub {
+  /** Who we are on this GitHub. Asked once. */
+  identity(): Promise<AppIdentity>;
+  /** A client whose token reaches one repository with the given permissions and nothing else. Tokens are kept in memory until they are old. */
+  client(installationId: number, repository: RepositoryRef, permissions: TokenPermissions): Promise<Octokit>;
+}
+
+export interface GitHubOptions {
+  readonly appId: number;
+  readonly privateKey: string;
+  /** REST base address, e.g. `https://api.github.com` or `https://ghes.example/api/v3`. */
+  readonly apiUrl: string;
+  readonly userAgent: string;
+  /** Spacing of writes as GitHub asks for. Off only in tests. */
+  readonly throttle: boolean;
+  readonly log: Logger;
+}
+
+/** Tokens live an hour; a job may take a while after it got one. */
+const TOKEN_REUSE_MS = 20 * 60_000;
+
+export function createGitHub(options: GitHubOptions): GitHub {
+  const { appId, privateKey, apiUrl, userAgent, log } = options;
+  const quiet = { debug: () => undefined, info: () => undefined, warn: log.warn.bind(log), error: log.warn.bind(log) };
+  const common = {
+    baseUrl: apiUrl,
+    userAgent,
+    log: quiet,
+    throttle: options.throttle ? { enabled: true } : { enabled: false },
+    ...(options.throttle ? {} : { retry: { retryAfterBaseValue: 50 } }),
+  } as ConstructorParameters<typeof ProbotOctokit>[0];
+  const app = new ProbotOctokit({ ...common, auth: { appId, privateKey } });
+  const tokens = new Map<string, { token: string; mintedAt: number }>();
+  let identity: Promise<AppIdentity> | null = null;
+
+  async function readIdentity(): Promise<AppIdentity> {
+    const { data } = await app.request('GET /app');
+    if (data === null || typeof data.slug !== 'string') throw new Error('GitHub did not say which app this is');
+    return { id: data.id, slug: data.slug };
+  }
+
+  return {
+    identity() {
+      identity ??= readIdentity().catch((error: unknown) => {
+        identity = null;
+        throw error;
+      });
+      return identity;
+    },
+    async client(installationId, repository, permissions) {
+      const key = JSON.stringify([installationId, repository.id, permissions]);
+      let entry = tokens.get(key);
+      if (entry === undefined || Date.now() - entry.mintedAt > TOKEN_REUSE_MS) {
+        const { data } = await app.request('POST /app/installations/{installation_id}/access_tokens', {
+          installation_id: installationId,
+          repository_ids: [repository.id],
+          permissions,
+        });
+        entry = { token: data.token, mintedAt: Date.now() };
+        if (tokens.size > 500) tokens.clear();
+        tokens.set(key, entry);
+      }
+      return new ProbotOctokit({ ...common, auth: { token: entry.token } });
+    },
+  };
+}
+
+/** Status of a failed GitHub request, or null for any other error. */
+export function statusOf(error: unknown): number | null {
+  if (typeof error !== 'object' || error === null || !('status' in error)) return null;
+  return typeof error.status === 'number' ? error.status : null;
+}

@@ -1,0 +1,184 @@
+import { z } from 'zod';
+import type { RunRef } from './pull-requests.ts';
+
+/** Events and actions the App subscribes to. Everything else is answered and forgotten. */
+export const EVENTS = [
+  'pull_request.opened',
+  'pull_request.reopened',
+  'pull_request.synchronize',
+  'pull_request.ready_for_review',
+  'pull_request.closed',
+  'workflow_run.completed',
+  'issue_comment.created',
+  'check_run.rerequested',
+  'check_run.requested_action',
+  'check_suite.rerequested',
+  'merge_group.checks_requested',
+  'installation.created',
+  'installation.deleted',
+  'installation.suspend',
+  'installation.unsuspend',
+  'installation.new_permissions_accepted',
+] as const;
+
+const Id = z.number().int().positive();
+const Login = z.string().min(1).max(200);
+const Sha = z.string().regex(/^[0-9a-f]{40}$/);
+const Repository = z.object({ id: Id, owner: Login, name: z.string().min(1).max(200) });
+const Target = z.object({ installationId: Id, repository: Repository });
+
+const CommandLine = z.object({ name: z.string(), args: z.array(z.string()) });
+
+/** What is left of an event once everything we do not need is gone. This, and not the payload, is kept. */
+export const Task = z.discriminatedUnion('kind', [
+  Target.extend({ kind: z.literal('head-changed'), pr: Id, headSha: Sha }),
+  Target.extend({ kind: z.literal('closed'), pr: Id, headSha: Sha }),
+  Target.extend({
+    kind: z.literal('run-completed'),
+    run: z.object({
+      id: Id,
+      attempt: z.number().int(),
+      name: z.string(),
+      path: z.string(),
+      event: z.string(),
+      htmlUrl: z.string().nullable(),
+      headSha: Sha,
+      headBranch: z.string().nullable(),
+      headOwner: z.string().nullable(),
+      headRepoId: Id.nullable(),
+      listed: z.array(Id),
+    }) satisfies z.ZodType<RunRef>,
+  }),
+  Target.extend({ kind: z.literal('comment'), pr: Id, commentId: Id, actor: Login, commands: z.array(CommandLine) }),
+  /** `actor` null: GitHub itself has checked the right to ask again. */
+  Target.extend({ kind: z.literal('rerun'), headSha: Sha, actor: Login.nullable(), checkRunId: Id.nullable(), appId: Id }),
+  Target.extend({ kind: z.literal('merge-group'), headSha: Sha }),
+  z.object({ kind: z.literal('installation'), installationId: Id, account: z.string(), state: z.enum(['active', 'suspended', 'deleted']) }),
+]);
+export type Task = z.infer<typeof Task>;
+
+const RawRepository = z
+  .object({ id: Id, name: z.string(), owner: z.object({ login: Login }) })
+  .transform((raw) => ({ id: raw.id, owner: raw.owner.login, name: raw.name }));
+const Base = z.object({ installation: z.object({ id: Id }), repository: RawRepository });
+const Sender = z.object({ login: Login, type: z.string() });
+
+const PullRequestEvent = Base.extend({ pull_request: z.object({ number: Id, head: z.object({ sha: Sha }) }) });
+const WorkflowRunEvent = Base.extend({
+  workflow_run: z.object({
+    id: Id,
+    run_attempt: z.number().int().nullish(),
+    name: z.string().nullish(),
+    path: z.string().nullish(),
+    event: z.string(),
+    html_url: z.string().nullish(),
+    head_sha: Sha,
+    head_branch: z.string().nullish(),
+    head_repository: z.object({ id: Id, owner: z.object({ login: Login }).nullish() }).nullish(),
+    pull_requests: z.array(z.object({ number: Id }).nullable()).nullish(),
+  }),
+});
+const CommentEvent = Base.extend({
+  issue: z.object({ number: Id, pull_request: z.unknown().optional() }),
+  comment: z.object({ id: Id, body: z.string().nullish() }),
+  sender: Sender,
+});
+const CheckRunEvent = Base.extend({
+  check_run: z.object({ id: Id, head_sha: Sha, app: z.object({ id: Id }) }),
+  requested_action: z.object({ identifier: z.string() }).nullish(),
+  sender: Sender,
+});
+const CheckSuiteEvent = Base.extend({ check_suite: z.object({ head_sha: Sha, app: z.object({ id: Id }) }) });
+const MergeGroupEvent = Base.extend({ merge_group: z.object({ head_sha: Sha }) });
+const InstallationEvent = z.object({
+  installation: z.object({ id: Id, account: z.object({ login: Login.optional(), slug: Login.optional() }).nullish() }),
+});
+
+/** Identifier of the button on the check run. */
+export const RERUN_ACTION = 'rerun';
+
+/** Reads command lines out of a comment; owned by the commands, passed in. */
+export type ParseCommands = (body: string) => { name: string; args: string[] }[];
+
+/**
+ * Turns an event into a task, or null when there is nothing to do for it. Throws when the event lacks what it must have.
+ * `name` is `event.action`.
+ */
+export function toTask(name: string, payload: unknown, parseCommands: ParseCommands): Task | null {
+  switch (name) {
+    case 'pull_request.opened':
+    case 'pull_request.reopened':
+    case 'pull_request.synchronize':
+    case 'pull_request.ready_for_review':
+    case 'pull_request.closed': {
+      const { installation, repository, pull_request } = PullRequestEvent.parse(payload);
+      const kind = name === 'pull_request.closed' ? 'closed' : 'head-changed';
+      return { kind, installationId: installation.id, repository, pr: pull_request.number, headSha: pull_request.head.sha };
+    }
+    case 'workflow_run.completed': {
+      const { installation, repository, workflow_run: run } = WorkflowRunEvent.parse(payload);
+      return {
+        kind: 'run-completed',
+        installationId: installation.id,
+        repository,
+        run: {
+          id: run.id,
+          attempt: run.run_attempt ?? 1,
+          name: (run.name ?? '').slice(0, 200),
+          path: (run.path ?? '').split('@', 1)[0] ?? '',
+          event: run.event,
+          htmlUrl: run.html_url ?? null,
+          headSha: run.head_sha,
+          headBranch: run.head_branch ?? null,
+          headOwner: run.head_repository?.owner?.login ?? null,
+          headRepoId: run.head_repository?.id ?? null,
+          listed: (run.pull_requests ?? []).flatMap((pull) => (pull === null ? [] : [pull.number])).slice(0, 20),
+        },
+      };
+    }
+    case 'issue_comment.created': {
+      const { installation, repository, issue, comment, sender } = CommentEvent.parse(payload);
+      if (issue.pull_request === undefined || issue.pull_request === null || sender.type !== 'User') return null;
+      const commands = parseCommands(comment.body ?? '');
+      if (commands.length === 0) return null;
+      return {
+        kind: 'comment',
+        installationId: installation.id,
+        repository,
+        pr: issue.number,
+        commentId: comment.id,
+        actor: sender.login,
+        commands,
+      };
+    }
+    case 'check_run.rerequested':
+    case 'check_run.requested_action': {
+      const { installation, repository, check_run, requested_action, sender } = CheckRunEvent.parse(payload);
+      const isButton = name === 'check_run.requested_action';
+      if (isButton && (requested_action?.identifier !== RERUN_ACTION || sender.type !== 'User')) return null;
+      const common = { kind: 'rerun', installationId: installation.id, repository, headSha: check_run.head_sha } as const;
+      return { ...common, actor: isButton ? sender.login : null, checkRunId: check_run.id, appId: check_run.app.id };
+    }
+    case 'check_suite.rerequested': {
+      const { installation, repository, check_suite } = CheckSuiteEvent.parse(payload);
+      const common = { kind: 'rerun', installationId: installation.id, repository, headSha: check_suite.head_sha } as const;
+      return { ...common, actor: null, checkRunId: null, appId: check_suite.app.id };
+    }
+    case 'merge_group.checks_requested': {
+      const { installation, repository, merge_group } = MergeGroupEvent.parse(payload);
+      return { kind: 'merge-group', installationId: installation.id, repository, headSha: merge_group.head_sha };
+    }
+    case 'installation.created':
+    case 'installation.deleted':
+    case 'installation.suspend':
+    case 'installation.unsuspend':
+    case 'installation.new_permissions_accepted': {
+      const { installation } = InstallationEvent.parse(payload);
+      const account = installation.account?.login ?? installation.account?.slug ?? '';
+      const state = name === 'installation.deleted' ? 'deleted' : name === 'installation.suspend' ? 'suspended' : 'active';
+      return { kind: 'installation', installationId: installation.id, account, state };
+    }
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,98 @@
+import { lookup as lookupDns } from 'node:dns';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { AdviseError } from '../base/errors.ts';
+
+/** Where GitHub.com keeps artifacts. A GitHub Enterprise Server names its own in NPU_ADVISOR_ARTIFACT_HOSTS. */
+export const GITHUB_ARTIFACT_HOSTS = ['*.blob.core.windows.net', '*.actions.githubusercontent.com'];
+
+/** Addresses that are not on the public internet. */
+const PRIVATE = new BlockList();
+for (const [address, bits] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+] as const) {
+  PRIVATE.addSubnet(address, bits, 'ipv4');
+}
+for (const [address, bits] of [
+  ['::', 128],
+  ['::1', 128],
+  ['64:ff9b::', 96],
+  ['100::', 64],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['ff00::', 8],
+] as const) {
+  PRIVATE.addSubnet(address, bits, 'ipv6');
+}
+
+/** True for loopback, private, link-local and other addresses that a download must not reach by surprise. */
+export function isPrivateAddress(address: string): boolean {
+  const mapped = /^::ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(address);
+  if (mapped?.[1] !== undefined) return PRIVATE.check(mapped[1], 'ipv4');
+  if (mapped?.[2] !== undefined && mapped[3] !== undefined) {
+    const [high, low] = [Number.parseInt(mapped[2], 16), Number.parseInt(mapped[3], 16)];
+    return PRIVATE.check([high >> 8, high & 255, low >> 8, low & 255].join('.'), 'ipv4');
+  }
+  const family = isIP(address);
+  return family === 0 || PRIVATE.check(address, family === 4 ? 'ipv4' : 'ipv6');
+}
+
+export interface OutboundPolicy {
+  /** The address may be requested. Throws AdviseError otherwise. */
+  check(url: URL): { readonly lookup: LookupFunction | undefined };
+}
+
+/**
+ * Decides where a download may go. `hosts` are names, `name:port` or `*.suffix`; a host that is spelt out (and the API's own)
+ * is trusted with private addresses and plain http, a wildcard never is.
+ */
+export function createOutboundPolicy(hosts: readonly string[], apiUrl: string): OutboundPolicy {
+  const exact = new Set(hosts.filter((host) => !host.startsWith('*')).map((host) => host.toLowerCase()));
+  const suffixes = hosts.filter((host) => host.startsWith('*.')).map((host) => host.slice(1).toLowerCase());
+  exact.add(new URL(apiUrl).host.toLowerCase());
+
+  const refuse = (what: string): AdviseError =>
+    new AdviseError(
+      'download-refused',
+      `the download leads to ${what}`,
+      'The operator can allow a storage host with NPU_ADVISOR_ARTIFACT_HOSTS.',
+    );
+
+  /** Resolves as the connection does, so that a name cannot change between check and use. */
+  const guardedLookup: LookupFunction = (hostname, options, callback) => {
+    lookupDns(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return callback(error, '', 4);
+      const safe = addresses.filter(({ address }) => !isPrivateAddress(address));
+      const first = safe[0];
+      if (first === undefined) return callback(refuse('a private address'), '', 4);
+      if (options.all) return (callback as unknown as (e: null, a: typeof safe) => void)(null, safe);
+      callback(null, first.address, first.family);
+    });
+  };
+
+  return {
+    check(url) {
+      const name = url.hostname.toLowerCase().replace(/^\[|\]$/g, '');
+      if (url.username !== '' || url.password !== '') throw refuse('an address with credentials');
+      if ((exact.has(url.host.toLowerCase()) || exact.has(name)) && (url.protocol === 'https:' || url.protocol === 'http:'))
+        return { lookup: undefined };
+      if (url.protocol !== 'https:') throw refuse('an address that is not https');
+      if (isIP(name) !== 0) throw refuse('a bare address');
+      if (!suffixes.some((suffix) => name.endsWith(suffix) && name.length > suffix.length)) throw refuse('a host that is not allowed');
+      return { lookup: guardedLookup };
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import { type AppIdentity, type Octokit, type RepositoryRef, statusOf } from '../client.ts';
+
+export const CHECK_NAME = 'NPU Advisor';
+const MAX_ANNOTATIONS_PER_REQUEST = 50;
+const MAX_ANNOTATIONS = 500;
+const MAX_OUTPUT = 65_535;
+
+export interface Annotation {
+  readonly path: string;
+  readonly start_line: number;
+  readonly end_line: number;
+  readonly annotation_level: 'failure' | 'warning' | 'notice';
+  readonly title: string;
+  readonly message: string;
+  readonly raw_details: string;
+}
+
+/** A check run as it should read. */
+export interface DesiredCheck {
+  readonly status: 'queued' | 'in_progress' | 'completed';
+  readonly conclusion: 'success' | 'failure' | 'neutral' | 'skipped' | 'action_required' | 'cancelled' | 'timed_out' | null;
+  readonly title: string;
+  readonly summary: string;
+  readonly text: string;
+  readonly annotations: readonly Annotation[];
+  readonly actions: readonly { label: string; description: string; identifier: string }[];
+}
+
+export interface FoundCheck {
+  readonly id: number;
+  readonly status: string;
+  readonly conclusion: string | null;
+  readonly url: string | null;
+}
+
+/** Our name for the check of a commit; with it a check is found again when the answer to its creation was lost. */
+export function externalIdOf(repository: RepositoryRef, sha: string): string {
+  return `npu-advisor/1/${repository.id}/${sha}`;
+}
+
+/** Cuts without splitting a surrogate pair. */
+function clamp(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const cut = text.slice(0, max - 1);
+  return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
+}
+
+/** The check run of ours on a commit, the oldest when there are several; null when there is none. */
+export async function findCheck(octokit: Octokit, repository: RepositoryRef, sha: string, app: AppIdentity): Promise<FoundCheck | null> {
+  const { data } = await octokit.rest.checks.listForRef({
+    owner: repository.owner,
+    repo: repository.name,
+    ref: sha,
+    check_name: CHECK_NAME,
+    app_id: app.id,
+    filter: 'all',
+    per_page: 100,
+  });
+  const own = data.check_runs.filter(
+    (run) =>
+      run.app?.id === app.id && run.head_sha === sha && (run.external_id === externalIdOf(repository, sha) || run.name === CHECK_NAME),
+  );
+  own.sort((a, b) => a.id - b.id);
+  const first = own[0];
+  return first === undefined ? null : { id: first.id, status: first.status, conclusion: first.conclusion, url: first.html_url };
+}
+
+export async function createCheck(octokit: Octokit, repository: RepositoryRef, sha: string, desired: DesiredCheck): Promise<FoundCheck> {
+  const { data } = await octokit.rest.checks.create({
+    owner: repository.owner,
+    repo: repository.name,
+    name: CHECK_NAME,
+    head_sha: sha,
+    external_id: externalIdOf(repository, sha),
+    status: desired.status === 'completed' ? 'in_progress' : desired.status,
+    output: { title: clamp(desired.title, 255), summary: clamp(desired.summary, MAX_OUTPUT) },
+    request: { retries: 0 },
+  });
+  return { id: data.id, status: data.status, conclusion: data.conclusion, url: data.html_url };
+}
+
+function keyOf(annotation: { path: string; start_line: number; end_line: number; title: string | null; message: string | null }): string {
+  return JSON.stringify([annotation.path, annotation.start_line, annotation.end_line, annotation.title ?? '', annotation.message ?? '']);
+}
+
+/** Annotations still to be sent, in requests of at most 50. GitHub appends, so those already there are left out. */
+export function planAnnotations(desired: readonly Annotation[], existing: readonly Parameters<typeof keyOf>[0][]): Annotation[][] {
+  const seen = new Set(existing.map(keyOf));
+  const missing: Annotation[] = [];
+  for (const annotation of desired.slice(0, MAX_ANNOTATIONS)) {
+    if (seen.has(keyOf(annotation))) continue;
+    seen.add(keyOf(annotation));
+    missing.push(annotation);
+  }
+  const batches: Annotation[][] = [];
+  for (let i = 0; i < missing.length; i += MAX_ANNOTATIONS_PER_REQUEST) batches.push(missing.slice(i, i + MAX_ANNOTATIONS_PER_REQUEST));
+  return batches;
+}
+
+async function listAnnotations(octokit: Octokit, repository: RepositoryRef, checkRunId: number): Promise<Parameters<typeof keyOf>[0][]> {
+  return octokit.paginate(octokit.rest.checks.listAnnotations, {
+    owner: repository.owner,
+    repo: repository.name,
+    check_run_id: checkRunId,
+    per_page: 100,
+  });
+}
+
+/** Brings a check run to the desired state; the conclusion is written last, when all annotations are in. */
+export async function updateCheck(octokit: Octokit, repository: RepositoryRef, checkRunId: number, desired: DesiredCheck): Promise<void> {
+  const where = { owner: repository.owner, repo: repository.name, check_run_id: checkRunId };
+  const output = {
+    title: clamp(desired.title, 255),
+    summary: clamp(desired.summary, MAX_OUTPUT),
+    ...(desired.text === '' ? {} : { text: clamp(desired.text, MAX_OUTPUT) }),
+  };
+  const known = desired.annotations.length === 0 ? [] : await listAnnotations(octokit, repository, checkRunId);
+  const clamped = desired.annotations.map((a) => ({
+    ...a,
+    title: clamp(a.title, 255),
+    message: clamp(a.message, 16_000),
+    raw_details: clamp(a.raw_details, 16_000),
+  }));
+  const batches = planAnnotations(clamped, known);
+  const last = batches.pop() ?? [];
+  for (const annotations of batches)
+    await octokit.rest.checks.update({ ...where, status: 'in_progress', output: { ...output, annotations } });
+  const final = last.length === 0 ? output : { ...output, annotations: last };
+  const actions = desired.actions.slice(0, 3).map((action) => ({
+    label: clamp(action.label, 20),
+    description: clamp(action.description, 40),
+    identifier: action.identifier,
+  }));
+  if (desired.status === 'completed') {
+    await octokit.rest.checks.update({
+      ...where,
+      status: 'completed',
+      conclusion: desired.conclusion ?? 'neutral',
+      output: final,
+      actions,
+    });
+  } else {
+    await octokit.rest.checks.update({ ...where, status: desired.status, output: final });
+  }
+}
+
+/** True when the error says that the commit or the check is gone, for example after the repository was deleted. */
+export function isGone(error: unknown): boolean {
+  const status = statusOf(error);
+  return status === 404 || status === 410;
+}

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import { type AppIdentity, type Octokit, type RepositoryRef, statusOf } from '../client.ts';
+
+/** First bytes of every sticky comment. The marker alone proves nothing: anyone can write it, so the author is checked too. */
+export const COMMENT_MARKER = '<!-- npu-advisor:v1 ';
+
+/** A comment of ours that carries the marker. */
+export interface OwnComment {
+  readonly id: number;
+  readonly body: string;
+  readonly url: string;
+}
+
+export interface DesiredComment {
+  readonly body: string;
+  /** False: only edit a comment that exists. */
+  readonly mayCreate: boolean;
+}
+
+export type CommentOperation =
+  | { readonly op: 'create'; readonly body: string }
+  | { readonly op: 'update'; readonly id: number; readonly body: string }
+  | { readonly op: 'keep'; readonly id: number }
+  | { readonly op: 'delete'; readonly id: number };
+
+export function hashBody(body: string): string {
+  return createHash('sha256').update(body).digest('hex');
+}
+
+/**
+ * What must happen so that exactly one comment with the desired body exists. Of several the oldest stays. `posted` is what we
+ * remember to have written; GitHub may normalise a body, so an equal hash counts as equal.
+ */
+export function planComment(
+  desired: DesiredComment,
+  existing: readonly OwnComment[],
+  posted: { id: number; hash: string } | null,
+): CommentOperation[] {
+  const [keep, ...surplus] = [...existing].sort((a, b) => a.id - b.id);
+  const deletions = surplus.map(({ id }): CommentOperation => ({ op: 'delete', id }));
+  if (keep === undefined) return desired.mayCreate ? [{ op: 'create', body: desired.body }] : [];
+  const isSame = keep.body === desired.body || (posted?.id === keep.id && posted.hash === hashBody(desired.body));
+  return [isSame ? { op: 'keep', id: keep.id } : { op: 'update', id: keep.id, body: desired.body }, ...deletions];
+}
+
+/** True for comments written by this app. */
+export function isOurs(
+  author: { user?: { login?: string } | null; performed_via_github_app?: { id?: number } | null },
+  app: AppIdentity,
+): boolean {
+  if (author.performed_via_github_app?.id === app.id) return true;
+  return author.user?.login?.toLowerCase() === `${app.slug}[bot]`.toLowerCase();
+}
+
+/** All comments of ours that begin with `marker`, oldest first. */
+export async function listOwnComments(
+  octokit: Octokit,
+  repository: RepositoryRef,
+  number: number,
+  app: AppIdentity,
+  marker: string,
+): Promise<OwnComment[]> {
+  const own: OwnComment[] = [];
+  const pages = octokit.paginate.iterator(octokit.rest.issues.listComments, {
+    owner: repository.owner,
+    repo: repository.name,
+    issue_number: number,
+    per_page: 100,
+  });
+  for await (const { data } of pages) {
+    for (const comment of data) {
+      if (!isOurs(comment, app) || !(comment.body ?? '').startsWith(marker)) continue;
+      own.push({ id: comment.id, body: comment.body ?? '', url: comment.html_url });
+    }
+  }
+  return own.sort((a, b) => a.id - b.id);
+}
+
+/** Carries the operations out and returns the comment that stands. */
+export async function applyComment(
+  octokit: Octokit,
+  repository: RepositoryRef,
+  number: number,
+  operations: readonly CommentOperation[],
+): Promise<{ id: number; url: string | null } | null> {
+  const where = { owner: repository.owner, repo: repository.name };
+  let standing: { id: number; url: string | null } | null = null;
+  for (const operation of operations) {
+    switch (operation.op) {
+      case 'create': {
+        // Never sent twice: when the answer is lost the next attempt finds the comment instead.
+        const created = await octokit.rest.issues.createComment({
+          ...where,
+          issue_number: number,
+          body: operation.body,
+          request: { retries: 0 },
+        });
+        standing = { id: created.data.id, url: created.data.html_url };
+        break;
+      }
+      case 'update': {
+        const updated = await octokit.rest.issues.updateComment({ ...where, comment_id: operation.id, body: operation.body });
+        standing = { id: updated.data.id, url: updated.data.html_url };
+        break;
+      }
+      case 'keep':
+        standing = { id: operation.id, url: null };
+        break;
+      case 'delete':
+        await octokit.rest.issues.deleteComment({ ...where, comment_id: operation.id }).catch((error: unknown) => {
+          if (statusOf(error) !== 404) throw error;
+        });
+        break;
+    }
+  }
+  return standing;
+}

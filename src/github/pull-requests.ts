@@ -1,0 +1,127 @@
+import { type Octokit, type RepositoryRef, statusOf } from './client.ts';
+
+/** A pull request, as far as we use it. */
+export interface PullRequest {
+  readonly number: number;
+  readonly state: 'open' | 'closed';
+  readonly author: string;
+  readonly headSha: string;
+  readonly headRepoId: number | null;
+  /** Page of the repository that holds the head; null when the fork is gone. */
+  readonly headHtmlUrl: string | null;
+  readonly baseSha: string;
+  readonly baseRef: string;
+  readonly baseRepoId: number;
+}
+
+/** The run that finished, as its event describes it. Nothing in here comes from the run's own files. */
+export interface RunRef {
+  readonly id: number;
+  readonly attempt: number;
+  readonly name: string;
+  readonly path: string;
+  readonly event: string;
+  readonly htmlUrl: string | null;
+  readonly headSha: string;
+  readonly headBranch: string | null;
+  readonly headOwner: string | null;
+  readonly headRepoId: number | null;
+  /** Numbers the event lists. A hint to check, never an answer. */
+  readonly listed: readonly number[];
+}
+
+interface PullLike {
+  number: number;
+  state: string;
+  user: { login: string } | null;
+  head: { sha: string; repo: { id: number; html_url: string } | null };
+  base: { sha: string; ref: string; repo: { id: number } };
+}
+
+export function toPullRequest(pull: PullLike): PullRequest {
+  return {
+    number: pull.number,
+    state: pull.state === 'open' ? 'open' : 'closed',
+    author: pull.user?.login ?? '',
+    headSha: pull.head.sha,
+    headRepoId: pull.head.repo?.id ?? null,
+    headHtmlUrl: pull.head.repo?.html_url ?? null,
+    baseSha: pull.base.sha,
+    baseRef: pull.base.ref,
+    baseRepoId: pull.base.repo.id,
+  };
+}
+
+/** Reads a pull request; null when there is none of that number. */
+export async function readPullRequest(octokit: Octokit, repository: RepositoryRef, number: number): Promise<PullRequest | null> {
+  try {
+    const { data } = await octokit.rest.pulls.get({ owner: repository.owner, repo: repository.name, pull_number: number });
+    return toPullRequest(data as PullLike);
+  } catch (error) {
+    if (statusOf(error) === 404) return null;
+    throw error;
+  }
+}
+
+/**
+ * Open pull requests whose head is exactly the commit and repository of the run. Works for forks, whose runs list no pull
+ * requests: the list is asked for by `owner:branch` and checked by commit and repository id. Empty: closed or force-pushed since.
+ */
+export async function findPullRequests(octokit: Octokit, repository: RepositoryRef, run: RunRef): Promise<PullRequest[]> {
+  const belongs = (pull: PullRequest): boolean =>
+    pull.state === 'open' &&
+    pull.baseRepoId === repository.id &&
+    pull.headSha === run.headSha &&
+    (run.headRepoId === null || pull.headRepoId === run.headRepoId);
+  const found = new Map<number, PullRequest>();
+
+  if (run.headOwner !== null && run.headBranch !== null) {
+    const pulls = await octokit.paginate(octokit.rest.pulls.list, {
+      owner: repository.owner,
+      repo: repository.name,
+      state: 'open',
+      head: `${run.headOwner}:${run.headBranch}`,
+      per_page: 100,
+    });
+    for (const pull of pulls.map((data) => toPullRequest(data as PullLike))) if (belongs(pull)) found.set(pull.number, pull);
+  }
+  for (const number of run.listed.slice(0, 20)) {
+    if (found.has(number)) continue;
+    const pull = await readPullRequest(octokit, repository, number);
+    if (pull !== null && belongs(pull)) found.set(number, pull);
+  }
+  return [...found.values()].sort((a, b) => a.number - b.number);
+}
+
+/** Runs of a commit, newest first; at most 100 are looked at. */
+export async function listRuns(
+  octokit: Octokit,
+  repository: RepositoryRef,
+  headSha: string,
+): Promise<{ run: RunRef; completed: boolean }[]> {
+  const { data } = await octokit.rest.actions.listWorkflowRunsForRepo({
+    owner: repository.owner,
+    repo: repository.name,
+    head_sha: headSha,
+    per_page: 100,
+  });
+  return data.workflow_runs
+    .filter((run) => run.head_sha === headSha)
+    .map((run) => ({
+      completed: run.status === 'completed',
+      run: {
+        id: run.id,
+        attempt: run.run_attempt ?? 1,
+        name: run.name ?? '',
+        path: run.path.split('@', 1)[0] ?? '',
+        event: run.event,
+        htmlUrl: run.html_url,
+        headSha: run.head_sha,
+        headBranch: run.head_branch,
+        headOwner: run.head_repository?.owner?.login ?? null,
+        headRepoId: run.head_repository?.id ?? null,
+        listed: [],
+      },
+    }))
+    .sort((a, b) => b.run.id - a.run.id);
+}
