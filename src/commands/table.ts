@@ -1,0 +1,12 @@
+import type { Command } from './command.ts';
+import { createHelp } from './help.ts';
+import { run } from './run.ts';
+import { status } from './status.ts';
+
+/** Every command, in the order of the help text. */
+export const COMMANDS: readonly Command[] = [run, status, createHelp(() => COMMANDS)];
+
+/** The command of a name or alias; null when there is none. */
+export function findCommand(name: string): Command | null {
+  return COMMANDS.find((command) => command.name === name || command.aliases.includes(name)) ?? null;
+}
