@@ -2,7 +2,7 @@ import type { Lang } from '../model/lang.ts';
 import type { Finding, Location, Report } from '../model/report.ts';
 import { BODY_BUDGET, fitSections } from './budget.ts';
 import { cell, code, fenced, joinMarkdown, link, markdown, plain, prose, SafeMarkdown } from './escape.ts';
-import { formatEstimate, formatPercent, formatSaving, formatSavingLine, formatTime } from './figures.ts';
+import { formatPercent, formatSaving, formatTime } from './figures.ts';
 import {
   barCells,
   barLegend,
@@ -21,6 +21,7 @@ import {
   sentence,
   shapeOf,
   stepBar,
+  totalSentence,
   verdictSentence,
 } from './standing.ts';
 import { renderSections, type Section } from './templates.ts';
@@ -137,20 +138,6 @@ function causeCell(finding: Finding, lang: Lang): SafeMarkdown {
   const severity = prose(word(`severity.${finding.severity}`, lang));
   const isBold = finding.severity === 'critical' || finding.severity === 'high';
   return markdown`${isBold ? markdown`**${severity}**` : severity} · ${cell(finding.title, 240)}`;
-}
-
-/** What the shown causes cost together; only said when there is something to add up. */
-function totalSentence(report: Report): string | null {
-  const costly = report.findings.filter(isCostly);
-  if (costly.length < 2) return null;
-  const { likely, ceiling } = report.totals.claimedMsPerStep;
-  const sum = costly.reduce((total, finding) => total + finding.saving!.perStepMs.ceiling, 0);
-  const sumLikely = costly.reduce((total, finding) => total + (finding.saving!.perStepMs.likely ?? 0), 0);
-  const figures = { likely: formatEstimate(likely ?? 0), ceiling: formatEstimate(ceiling) };
-  const adds = formatEstimate(sum) === figures.ceiling && formatEstimate(sumLikely) === figures.likely;
-  const kind = likely === null || likely === 0 ? 'bound' : 'total';
-  const key: Word = kind === 'total' ? (adds ? 'total.plain' : 'total.overlap') : adds ? 'total.bound' : 'total.bound-overlap';
-  return word(key, report.lang, figures);
 }
 
 function evidenceItem({ number, finding }: NumberedFinding, lang: Lang): SafeMarkdown {

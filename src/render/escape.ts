@@ -4,9 +4,18 @@
  * a zero-width space (`&#8203;`) between the sign and the name is.
  */
 
-/** Controls, line breaks, bidi overrides, zero-width characters and lone surrogates: they change how text is read. */
-const UNSAFE =
-  /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff0-\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\udb40[\udc00-\udfff]/g;
+/** Characters that change how text is read or where it goes. */
+const UNSAFE = new RegExp(
+  [
+    '[\\u0000-\\u001f\\u007f-\\u009f]', // controls and line breaks
+    '[\\u200e\\u200f\\u061c\\u202a-\\u202e\\u2066-\\u2069]', // bidi marks and overrides
+    '[\\u00ad\\u115f\\u1160\\u180e\\u200b-\\u200d\\u2028\\u2029\\u202f\\u2060-\\u2065\\u206a-\\u206f\\u3164\\ufeff\\uffa0]', // invisible or line breaking
+    '\\u034f|\\u17b4|\\u17b5|[\\u180b-\\u180d]', // invisible combining marks
+    '[\\ufff0-\\uffff]|\\udb40[\\udc00-\\udfff]', // specials, tag characters
+    '[\\ud800-\\udbff](?![\\udc00-\\udfff])|(?<![\\ud800-\\udbff])[\\udc00-\\udfff]', // lone surrogates
+  ].join('|'),
+  'g',
+);
 
 /** Markdown that is already safe. Made by this module only; `{{raw}}` in a template accepts nothing else. */
 export class SafeMarkdown {
@@ -57,7 +66,7 @@ function escapeWords(text: string): string {
 function escapeStart(text: string): string {
   const trimmed = text.replace(/^\s+/, '');
   if (/^[-+=/#!:]/.test(trimmed)) return `\\${trimmed}`;
-  return trimmed.replace(/^(\d{1,9})([.)])/, '$1\\$2');
+  return trimmed.replace(/^(\d{1,9})([.)])(?=\s|$)/, '$1\\$2');
 }
 
 /** Longest run of backticks in a text. */
@@ -127,6 +136,13 @@ export function fenced(text: string, info = ''): SafeMarkdown {
     .replace(/\n+$/, '');
   const fence = '`'.repeat(Math.max(3, longestRun(clean) + 1));
   return new SafeMarkdown(`${fence}${info}\n${clean}${clean === '' ? '' : '\n'}${fence}`);
+}
+
+/** The block GitHub offers to apply. Its text is kept to the character: it becomes code. */
+export function suggestion(after: string): SafeMarkdown {
+  const lines = after.replace(/\r\n?/g, '\n').replace(/\n$/, '');
+  const fence = '`'.repeat(Math.max(3, longestRun(lines) + 1));
+  return new SafeMarkdown(`${fence}suggestion\n${lines}${lines === '' ? '' : '\n'}${fence}`);
 }
 
 /** An address that may stand between the parentheses of a link, or null. */

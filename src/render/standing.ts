@@ -80,6 +80,20 @@ export function costOf(report: Report): Cost | null {
   };
 }
 
+/** What the causes cost together; only said when there is something to add up. */
+export function totalSentence(report: Report): string | null {
+  const costly = report.findings.filter(isCostly);
+  if (costly.length < 2) return null;
+  const { likely, ceiling } = report.totals.claimedMsPerStep;
+  const sum = costly.reduce((total, finding) => total + finding.saving!.perStepMs.ceiling, 0);
+  const sumLikely = costly.reduce((total, finding) => total + (finding.saving!.perStepMs.likely ?? 0), 0);
+  const figures = { likely: formatEstimate(likely ?? 0), ceiling: formatEstimate(ceiling) };
+  const adds = formatEstimate(sum) === figures.ceiling && formatEstimate(sumLikely) === figures.likely;
+  const kind = likely === null || likely === 0 ? 'bound' : 'total';
+  const key = kind === 'total' ? (adds ? 'total.plain' : 'total.overlap') : adds ? 'total.bound' : 'total.bound-overlap';
+  return word(key, report.lang, figures);
+}
+
 function costSentence(report: Report, n: number): string | null {
   const cost = costOf(report);
   if (cost === null) return null;
@@ -152,28 +166,49 @@ function rowMs(row: BreakdownRow): number | null {
   return (row.computingMs ?? 0) + (row.exposedCommunicationMs ?? 0) + (row.freeMs ?? 0);
 }
 
+interface RankRows {
+  readonly rows: readonly BreakdownRow[];
+  readonly stepMs: number;
+  /** Median time a rank waits for others. */
+  readonly waitsMs: number;
+}
+
+/** Rows with a length, by rank, without the dropped steps. */
+function rowsByRank(report: Report): RankRows[] {
+  const dropped = new Set(report.job.droppedSteps.map(({ step }) => step));
+  const used = report.breakdown.filter((row) => (rowMs(row) ?? 0) > 0 && !(row.step !== null && dropped.has(row.step)));
+  return [...Map.groupBy(used, (row) => row.rank).values()].map((rows) => ({
+    rows,
+    stepMs: medianOf(rows.map((row) => rowMs(row)!)),
+    waitsMs: medianOf(rows.map((row) => row.exposedCommunicationMs ?? 0)),
+  }));
+}
+
+function nearestRow(rows: readonly BreakdownRow[], ms: number): BreakdownRow {
+  const distance = (row: BreakdownRow): number => Math.abs(rowMs(row)! - ms);
+  return rows.reduce((best, row) => (distance(row) < distance(best) ? row : best));
+}
+
+/** One row per rank, its median step; slowest rank first. */
+export function representativeRows(report: Report): BreakdownRow[] {
+  return rowsByRank(report)
+    .sort((a, b) => b.stepMs - a.stepMs || a.waitsMs - b.waitsMs)
+    .map(({ rows, stepMs }) => nearestRow(rows, stepMs));
+}
+
 /**
  * The row that stands for the step: of the pace-setting rank (slowest median step; among equals the one that waits
  * least for others), the step nearest to the job's step time.
  */
 export function paceRow(report: Report): BreakdownRow | null {
-  const dropped = new Set(report.job.droppedSteps.map(({ step }) => step));
-  const rows = report.breakdown.filter(
-    (row) => (rowMs(row) ?? 0) > 0 && row.computingMs !== null && !(row.step !== null && dropped.has(row.step)),
-  );
-  const byRank = Map.groupBy(rows, (row) => row.rank);
-  const ranks = [...byRank].map(([rank, of]) => ({
-    rank,
-    of,
-    step: medianOf(of.map((row) => rowMs(row)!)),
-    waits: medianOf(of.map((row) => row.exposedCommunicationMs ?? 0)),
-  }));
-  const slowest = Math.max(0, ...ranks.map(({ step }) => step));
-  const pace = ranks.filter(({ step }) => step >= slowest * 0.995).sort((a, b) => a.waits - b.waits)[0];
+  const ranks = rowsByRank(report).filter(({ rows }) => rows.some((row) => row.computingMs !== null));
+  const slowest = ranks.reduce((most, { stepMs }) => Math.max(most, stepMs), 0);
+  const pace = ranks.filter(({ stepMs }) => stepMs >= slowest * 0.995).sort((a, b) => a.waitsMs - b.waitsMs)[0];
   if (pace === undefined) return null;
-  const target = report.job.stepTimeMs ?? pace.step;
-  const distance = (row: BreakdownRow): number => Math.abs(rowMs(row)! - target);
-  return pace.of.reduce((best, row) => (distance(row) < distance(best) ? row : best));
+  return nearestRow(
+    pace.rows.filter((row) => row.computingMs !== null),
+    report.job.stepTimeMs ?? pace.stepMs,
+  );
 }
 
 /** The step of the pace-setting rank as three parts. null: no breakdown was captured. */
