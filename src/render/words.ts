@@ -172,11 +172,17 @@ export const WORDS = {
   'detail.preconditions': { en: 'Holds when', zh: '前提' },
   'detail.references': { en: 'References', zh: '参考' },
   'detail.sure': { en: 'How sure', zh: '置信度' },
-  'detail.sure.measured': { en: '{confidence:text}. Saving measured: {method:text}', zh: '{confidence:text}。可省时间为实测：{method:text}' },
-  'detail.sure.modelled': { en: '{confidence:text}. Saving modelled: {method:text}', zh: '{confidence:text}。可省时间为推算：{method:text}' },
-  'detail.sure.bound': { en: '{confidence:text}. Only the upper bound of the saving is known: {method:text}', zh: '{confidence:text}。可省时间仅知上限：{method:text}' },
-    en: '{confidence:text}. Saving {basis:text}: {method:text}',
-    zh: '{confidence:text}。可省时间为{basis:text}：{method:text}',
+  'detail.sure.measured': {
+    en: '{confidence:text}. Saving measured: {method:text}',
+    zh: '{confidence:text}。可省时间为实测：{method:text}',
+  },
+  'detail.sure.modelled': {
+    en: '{confidence:text}. Saving modelled: {method:text}',
+    zh: '{confidence:text}。可省时间为推算：{method:text}',
+  },
+  'detail.sure.bound': {
+    en: '{confidence:text}. Only the upper bound of the saving is known: {method:text}',
+    zh: '{confidence:text}。可省时间仅知上限：{method:text}',
   },
   'detail.sure.plain': { en: '{confidence:text}.', zh: '{confidence:text}。' },
   'detail.saves': { en: '{saving:text} per step, {share:text} of the step', zh: '每迭代{saving:text}，占迭代的 {share:text}' },
