@@ -55,13 +55,12 @@ function emptyList(module: PyModule, list: PyNode, argument: string): CharacterE
   return [at(closeLine, `${before}    ${argument},${newLine}`)];
 }
 
-/** The indentation of the last argument when it begins a line of its own; null when it shares the line. */
+/** The indentation of the last argument when it begins a line of its own; null when it shares the line with others. */
 function indentOfArgument(module: PyModule, list: PyNode, last: PyNode): string | null {
   const lineStart = module.lineStarts[lineAt(module.lineStarts, last.start) - 1]!;
   if (lineStart <= list.start) return null;
   const lead = module.text.slice(lineStart, last.start);
-  const indent = /^[ \t]*/.exec(lead)![0];
-  return indent;
+  return /^[ \t]*$/.test(lead) ? lead : null;
 }
 
 /** Offset of a line's end, before its line break. */

@@ -18,7 +18,7 @@ export interface MatchedFrame {
 }
 
 /** Frames of the interpreter and of installed packages never belong to the repository. */
-const FOREIGN = /(^|\/)(site-packages|dist-packages|lib\/python\d[\d.]*)\/|^<|\/torch_npu\/|\/torch\//;
+const FOREIGN = /(^|\/)(site-packages|dist-packages|lib\/python\d[\d.]*|torch|torch_npu)\/|^</;
 
 /**
  * The place in the repository that a profile's stack frame means: the file whose path is the longest suffix of the

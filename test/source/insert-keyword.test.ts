@@ -72,7 +72,7 @@ describe('insertKeyword, before → after', () => {
     pair(
       'comma first',
       'model = DDP(\n    model\n  , device_ids=[rank]\n)\n',
-      'model = DDP(\n    model\n  , device_ids=[rank],\n  broadcast_buffers=False\n)\n',
+      'model = DDP(\n    model\n  , device_ids=[rank], broadcast_buffers=False\n)\n',
     ),
     pair(
       'nested call as the argument',
