@@ -1,0 +1,128 @@
+import { begin, type DeviceTask, type Engine, end, type HostProgram, inPhase, phase, type Rank, spend, streamWait } from './des.ts';
+import { groupOf } from './groups.ts';
+import { BUFFER_BYTES, COPY_BUFFER, EMBEDDING_GRAD_BYTES, FLATTEN_BUFFERS, LAYER_GRAD_BYTES, loopFeature, ONES_LIKE } from './kernels.ts';
+import type { Loader } from './loader.ts';
+import { fetch } from './loader.ts';
+import type { Plan } from './plan.ts';
+import {
+  backward,
+  collective,
+  copyBatch,
+  forward,
+  kernelList,
+  kernelOp,
+  optimizerStep,
+  readLoss,
+  type Saved,
+  type StepFaults,
+  zeroGrad,
+} from './program-common.ts';
+import { hash } from './random.ts';
+import { stackKey } from './stacks.ts';
+
+/** Bytes of one coalesced broadcast of module buffers, as DistributedDataParallel uses it. */
+const BROADCAST_BUCKET_BYTES = 250 * 1024 * 1024;
+const GRAD_BUCKET_BYTES = 25 * 1024 * 1024;
+
+/** One training step of a data-parallel job. */
+export function* ddpStep(engine: Engine, plan: Plan, rank: Rank, loader: Loader): HostProgram {
+  const faults: StepFaults = { elementwise: 0, elementwiseTotal: 2 * plan.spec.layers * plan.microSteps };
+  for (let micro = 0; micro < plan.microSteps; micro++) {
+    fetch(loader, rank);
+    phase(rank, `h2d${micro}`);
+    yield* copyBatch(rank, 2);
+    if (micro === 0) {
+      zeroGrad(rank);
+      lateness(plan, rank);
+    }
+    const last = micro === plan.microSteps - 1;
+    yield* microStep(engine, plan, rank, faults, micro, last || plan.syncEveryMicroStep);
+  }
+  if (plan.spec.itemEveryStep) yield* readLoss(rank);
+  yield* optimizerStep(rank, plan);
+  spend(rank, 30);
+}
+
+/** The rank that is late in a step; never the same twice in a row. */
+function lateRank(plan: Plan, step: number): number {
+  const { ranks, seed } = plan.spec;
+  if (ranks === 1) return 0;
+  let late = 0;
+  for (let s = -plan.spec.warmup; s <= step; s++) late = (late + 1 + (hash(seed, s, 61) % (ranks - 1))) % ranks;
+  return late;
+}
+
+/** Host time that no operator explains, on the rank that is late in this step. */
+export function lateness(plan: Plan, rank: Rank): void {
+  if (plan.jitterUs > 0 && lateRank(plan, rank.step) === rank.rank) rank.now += Math.round(plan.jitterUs * 1000);
+}
+
+function* microStep(engine: Engine, plan: Plan, rank: Rank, faults: StepFaults, micro: number, reduce: boolean): HostProgram {
+  phase(rank, `forward${micro}`);
+  const saved = yield* ddpForward(engine, plan, rank, faults);
+  phase(rank, `loss${micro}`);
+  const loss = yield* forward(rank, plan, plan.model.loss, faults, 'loss');
+  phase(rank, `backward${micro}`);
+  yield* kernelOp(rank, ONES_LIKE, { stack: stackKey('backward'), cost: { before: 20, inside: 16, after: 6 } });
+  yield* ddpBackward(engine, plan, rank, saved, loss, reduce);
+  spend(rank, 12);
+}
+
+function* ddpForward(engine: Engine, plan: Plan, rank: Rank, faults: StepFaults): Generator<DeviceTask, Saved[], void> {
+  const op = begin(rank, 'DistributedDataParallel.forward', { stack: stackKey('ddp') });
+  spend(rank, 40);
+  if (plan.buffers > 0) yield* inPhase(rank, 'buffers', () => broadcastBuffers(engine, plan, rank));
+  const feature = plan.featureLoop;
+  if (feature !== null) {
+    yield* inPhase(rank, 'feature', () =>
+      kernelList(rank, feature > 0 ? loopFeature(feature, plan.batchScale) : plan.model.feature, feature > 0),
+    );
+  }
+  const saved = yield* forward(rank, plan, plan.model.embedding, faults);
+  for (let layer = 0; layer < plan.spec.layers; layer++) saved.push(...(yield* forward(rank, plan, plan.model.layer, faults)));
+  saved.push(...(yield* forward(rank, plan, plan.model.head, faults)));
+  spend(rank, 15);
+  end(rank, op);
+  return saved;
+}
+
+/** Coalesced broadcast of module buffers from rank 0; the forward waits for it. */
+function* broadcastBuffers(engine: Engine, plan: Plan, rank: Rank): HostProgram {
+  const group = groupOf(plan.groups, 'default_group', rank.rank);
+  const perBucket = Math.floor(BROADCAST_BUCKET_BYTES / BUFFER_BYTES);
+  const options = { stack: stackKey('ddp'), cost: { before: 4, inside: 14, after: 4 } };
+  for (let done = 0; done < plan.buffers; done += perBucket) {
+    const count = Math.min(perBucket, plan.buffers - done);
+    yield* kernelOp(rank, FLATTEN_BUFFERS, options);
+    const task = yield* collective(engine, rank, group, 'broadcast', count * BUFFER_BYTES, stackKey('ddp'));
+    streamWait(rank, task);
+    for (let i = 0; i < count; i++) yield* kernelOp(rank, COPY_BUFFER, options);
+  }
+}
+
+/** Backward on the autograd thread with gradient buckets reduced as they fill. */
+function* ddpBackward(engine: Engine, plan: Plan, rank: Rank, saved: Saved[], loss: Saved[], reduce: boolean): HostProgram {
+  const group = groupOf(plan.groups, 'default_group', rank.rank);
+  const works: DeviceTask[] = [];
+  let filled = 0;
+  function* reduceBucket(bytes: number): HostProgram {
+    if (reduce && group.ranks.length > 1) works.push(yield* collective(engine, rank, group, 'allReduce', bytes, ''));
+  }
+  rank.thread = 'grad';
+  rank.now += 12_000;
+  yield* backward(rank, loss, function* () {});
+  const perLinear = LAYER_GRAD_BYTES / 4;
+  yield* backward(rank, saved, function* (index) {
+    if (saved[index]!.operator.forward.grad !== 'AddmmBackward0') return;
+    if (index === saved.length - 1) return;
+    filled += perLinear;
+    if (filled < GRAD_BUCKET_BYTES) return;
+    yield* reduceBucket(filled);
+    filled = 0;
+  });
+  yield* reduceBucket(EMBEDDING_GRAD_BYTES + filled);
+  for (const work of works) streamWait(rank, work);
+  spend(rank, 10);
+  rank.thread = 'main';
+  rank.now += 9_000;
+}

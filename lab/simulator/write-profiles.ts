@@ -1,0 +1,122 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Capture, captureRank } from './capture.ts';
+import { type Clock, createClock } from './clock.ts';
+import { nodeOf } from './groups.ts';
+import type { SimulatedJob } from './simulate.ts';
+import type { ResolvedSpec } from './spec.ts';
+import { writeText } from './text.ts';
+import { communicationMatrixText, communicationText } from './write-communication.ts';
+import { apiStatistic, kernelDetails, operatorDetails, opStatistic, stepTraceTime, type TableInput } from './write-tables.ts';
+import { traceText } from './write-trace.ts';
+
+/** Writes one profile folder per uploaded rank below `dir` and returns their paths. */
+export async function writeProfiles(job: SimulatedJob, dir: string): Promise<string[]> {
+  const paths: string[] = [];
+  for (const result of job.perRank) {
+    if (!job.resolved.uploadedRanks.includes(result.rank)) continue;
+    const spec = job.resolved;
+    const clock = createClock(spec.clockSkewUs[result.rank] ?? 0);
+    const capture = captureRank(job, result);
+    const pid = 310_000 + (nodeOf(result.rank) + 1) * 4_096 + (result.rank % 8) * 137;
+    const folder = join(dir, `npu-node-${nodeOf(result.rank)}_${pid}_${clock.folderTime(capture.begin)}_ascend_pt`);
+    const output = join(folder, 'ASCEND_PROFILER_OUTPUT');
+    await mkdir(output, { recursive: true });
+    await writeFile(join(folder, `profiler_info_${result.rank}.json`), profilerInfo(spec, capture));
+    await writeFile(join(folder, 'profiler_metadata.json'), profilerMetadata(job, result.rank));
+    const input: TableInput = { spec, capture, record: result.record, clock };
+    await writeTables(input, output);
+    if (spec.level > 0) await writeCommunication(capture, clock, output);
+    await writeText(join(output, 'trace_view.json'), traceText({ ...input, groups: job.plan.groups, pid }));
+    paths.push(folder);
+  }
+  return paths;
+}
+
+async function writeTables(input: TableInput, output: string): Promise<void> {
+  await writeText(join(output, 'kernel_details.csv'), kernelDetails(input));
+  await writeText(join(output, 'step_trace_time.csv'), stepTraceTime(input));
+  await writeText(join(output, 'operator_details.csv'), operatorDetails(input));
+  if (input.spec.level === 0) return;
+  await writeText(join(output, 'op_statistic.csv'), opStatistic(input));
+  await writeText(join(output, 'api_statistic.csv'), apiStatistic(input));
+}
+
+async function writeCommunication(capture: Capture, clock: Clock, output: string): Promise<void> {
+  if (!capture.tasks.some((task) => task.kind === 'collective')) return;
+  await writeFile(join(output, 'communication.json'), communicationText(capture, clock));
+  await writeFile(join(output, 'communication_matrix.json'), communicationMatrixText(capture));
+}
+
+function profilerInfo(spec: ResolvedSpec, capture: Capture): string {
+  const newer = spec.era === '2025-11';
+  const info = {
+    config: {
+      common_config: {
+        activities: ['ProfilerActivity.CPU', 'ProfilerActivity.NPU'],
+        schedule: { wait: 0, active: spec.steps, warmup: 1, repeat: 1, skip_first: Math.max(0, spec.firstStep - 1) },
+        record_shapes: true,
+        profile_memory: false,
+        with_stack: spec.withStack,
+        with_flops: false,
+        with_modules: false,
+      },
+      experimental_config: {
+        _profiler_level: `Level${spec.level}`,
+        _aic_metrics: spec.level === 0 ? 'ACL_AICORE_NONE' : 'ACL_AICORE_PIPE_UTILIZATION',
+        _l2_cache: false,
+        _msprof_tx: false,
+        _data_simplification: true,
+        record_op_args: false,
+        _export_type: newer ? ['text'] : 'text',
+        _op_attr: false,
+        _gc_detect_threshold: null,
+      },
+    },
+    start_info: { syscnt_enable: true, freq: 100, start_cnt: 17238197612056, start_monotonic: 172163581670080 },
+    end_info: { collectionTimeEnd: 'END', MonotonicTimeEnd: 172163581670080 + capture.end },
+    torch_npu_version: newer ? '2.7.1' : '2.1.0.post10',
+    cann_version: newer ? '8.3.RC1' : '8.0.0',
+    rank_id: newer ? String(capture.rank) : capture.rank,
+  };
+  return JSON.stringify(info, null, 4).replace('"END"', String(createClock(0).id(capture.end)));
+}
+
+function profilerMetadata(job: SimulatedJob, rank: number): string {
+  const spec = job.resolved;
+  const metadata: { [key: string]: unknown } = {};
+  if (spec.pp > 1 && spec.parallelGroupInfo) {
+    metadata.distributed_args = {
+      tensor_model_parallel_size: 1,
+      pipeline_model_parallel_size: spec.pp,
+      data_parallel_size: spec.ranks / spec.pp,
+      context_parallel_size: 1,
+      expert_model_parallel_size: 1,
+      sequence_parallel: false,
+      rank,
+      world_size: spec.ranks,
+    };
+  }
+  const names = [
+    'ASCEND_GLOBAL_LOG_LEVEL',
+    'HCCL_RDMA_TC',
+    'HCCL_RDMA_SL',
+    'ACLNN_CACHE_LIMIT',
+    'HOST_CACHE_CAPACITY',
+    'ASCEND_ENHANCE_ENABLE',
+    'PYTORCH_NPU_ALLOC_CONF',
+    'ASCEND_LAUNCH_BLOCKING',
+  ];
+  const variables = Object.fromEntries(names.map((name) => [name, '']));
+  variables.ASCEND_GLOBAL_LOG_LEVEL = '3';
+  variables.PYTORCH_NPU_ALLOC_CONF = 'expandable_segments:True';
+  if (spec.era === '2025-11') variables.HCCL_ALGO = '';
+  metadata.ENV_VARIABLES = variables;
+  if (spec.parallelGroupInfo) {
+    const own = job.plan.groups.filter((group) => group.ranks.includes(rank));
+    metadata.parallel_group_info = Object.fromEntries(
+      own.map((group) => [group.comm, { group_name: group.role, group_rank: group.ranks.indexOf(rank), global_ranks: group.ranks }]),
+    );
+  }
+  return JSON.stringify(metadata, null, 4);
+}
