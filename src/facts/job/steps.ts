@@ -1,0 +1,70 @@
+import { mad, median } from '../../base/statistics.ts';
+import type { RankFacts } from '../../model/facts.ts';
+
+/** The job's steps over all ranks: which are used, which are dropped and why, and how long one takes. ms. */
+export interface JobSteps {
+  /** Step ids used; null ids (no step marks) are one pseudo-step. */
+  readonly used: readonly number[];
+  /** Indices into each rank's `steps` of the used steps. */
+  readonly usedIndex: readonly number[];
+  readonly dropped: readonly { step: number; why: 'first' | 'slow'; ms: number; medianMs: number }[];
+  readonly stepTimeMs: number | null;
+  readonly basis: 'distance' | 'host-step' | 'device-span' | 'none';
+  readonly noiseMs: number | null;
+  /** Rank index that sets the pace. */
+  readonly pace: number;
+  /** Step time by used step, slowest rank. */
+  readonly perStepMs: readonly number[];
+}
+
+const DROP_AT = 4;
+const MAD_FACTOR = 3 * 1.4826;
+
+export function jobSteps(ranks: readonly RankFacts[]): JobSteps {
+  const withMarks = ranks.filter((r) => r.capabilities.has('steps'));
+  const source = withMarks.length > 0 ? withMarks : ranks.filter((r) => r.steps.length > 0);
+  if (source.length === 0)
+    return { used: [], usedIndex: [], dropped: [], stepTimeMs: null, basis: 'none', noiseMs: null, pace: 0, perStepMs: [] };
+  const count = Math.min(...source.map((r) => r.steps.length));
+  const marked = withMarks.length > 0;
+  const value = (rank: RankFacts, s: number): number => {
+    const b = rank.steps[s]!.breakdown;
+    return marked ? b.stepMs : b.stageMs + (Number.isNaN(b.bubbleMs) ? 0 : b.bubbleMs);
+  };
+  const times: number[] = [];
+  for (let s = 0; s < count; s++) times.push(Math.max(...source.map((r) => value(r, s)).filter((v) => !Number.isNaN(v))));
+  const dropped: JobSteps['dropped'][number][] = [];
+  const keep = new Set(times.keys());
+  const id = (s: number): number => source[0]!.steps[s]!.id ?? s;
+  if (count > 1) {
+    const others = times.slice(1);
+    const middle = median(others);
+    if (count >= DROP_AT) {
+      keep.delete(0);
+      dropped.push({ step: id(0), why: 'first', ms: times[0]!, medianMs: middle });
+    } else if (count >= 3 && times[0]! > middle + MAD_FACTOR * mad(others) && times[0]! > middle * 1.05) {
+      keep.delete(0);
+      dropped.push({ step: id(0), why: 'slow', ms: times[0]!, medianMs: middle });
+    }
+  }
+  const usedIndex = [...keep];
+  const perStepMs = usedIndex.map((s) => times[s]!);
+  const stepTimeMs = median(perStepMs);
+  const medians = ranks.map((r) =>
+    median(usedIndex.map((s) => (r.steps[s] === undefined ? Number.NaN : value(r, s))).filter((v) => !Number.isNaN(v))),
+  );
+  let pace = 0;
+  medians.forEach((m, i) => {
+    if (m > medians[pace]! || Number.isNaN(medians[pace]!)) pace = i;
+  });
+  return {
+    used: usedIndex.map(id),
+    usedIndex,
+    dropped,
+    stepTimeMs: stepTimeMs > 0 ? stepTimeMs : null,
+    basis: marked ? (count > 1 ? 'distance' : 'host-step') : 'device-span',
+    noiseMs: perStepMs.length > 1 ? mad(perStepMs) : null,
+    pace,
+    perStepMs,
+  };
+}

@@ -1,0 +1,53 @@
+import type { RankFacts } from '../../model/facts.ts';
+
+/** How many ranks the job has and which of them are here. */
+export interface World {
+  readonly size: number | null;
+  readonly basis: 'metadata' | 'groups' | 'links' | null;
+  readonly present: readonly number[];
+  readonly missing: readonly number[];
+  /** False when some rank of the job is known not to be here; null when it cannot be told. */
+  readonly complete: boolean | null;
+}
+
+export function world(ranks: readonly RankFacts[]): World {
+  const present = [...new Set(ranks.map((r) => r.rank).filter((r): r is number => r !== null))].sort((a, b) => a - b);
+  let size: number | null = null;
+  let basis: World['basis'] = null;
+  for (const r of ranks) {
+    if (r.worldSize !== null && r.worldSize > (size ?? 0)) {
+      size = r.worldSize;
+      basis = 'metadata';
+    }
+  }
+  if (size === null) {
+    for (const r of ranks) {
+      for (const g of r.groups) {
+        const top = Math.max(-1, ...g.ranks) + 1;
+        if (top > (size ?? 0)) {
+          size = top;
+          basis = 'groups';
+        }
+      }
+    }
+  }
+  if (size === null) {
+    // Only the numbers in link ids tell. They count from 0 inside the group.
+    for (const r of ranks) {
+      for (const top of r.links?.maxId.values() ?? []) {
+        if (top + 1 > (size ?? 0)) {
+          size = top + 1;
+          basis = 'links';
+        }
+      }
+    }
+  }
+  if (size !== null && present.length > 0) size = Math.max(size, present[present.length - 1]! + 1);
+  if (size !== null && size > 1_000_000) size = null;
+  const missing: number[] = [];
+  if (size !== null) {
+    const here = new Set(present);
+    for (let r = 0; r < size; r++) if (!here.has(r)) missing.push(r);
+  }
+  return { size, basis, present, missing, complete: size === null ? null : missing.length === 0 };
+}

@@ -1,0 +1,89 @@
+import { covered, union } from '../../base/intervals.ts';
+import type { CollectiveRecord, RankCapture } from '../../model/capture.ts';
+import { COMMUNICATION, COMPUTE, type CollectiveFacts, type Tape } from '../../model/facts.ts';
+import { type StepWindow, windowAt } from './windows.ts';
+
+const OP = /^hcom_([A-Za-z]+?)_*(?:_(\d+)_(\d+)(?:_(\d+))?)?$/;
+const P2P = /^hcom_(send|receive|batchsendrecv)/i;
+/** Collectives of a group of one are no-ops of about 2.5 µs. */
+const NO_OP_MS = 0.005;
+
+/**
+ * Joins the trace's collectives with communication.json. The key is the same on all ranks of a group: group id, then the name,
+ * whose number counts the group's calls. Without communication.json the group is known by three digits of its id only.
+ */
+export function collectiveFacts(
+  capture: RankCapture,
+  windows: readonly StepWindow[],
+  tape: Tape | null,
+): { calls: CollectiveFacts[]; nodeCall: Int32Array } {
+  const computing = union(computeSpans(tape));
+  const soloGroups = new Set(capture.groups.filter((g) => g.ranks.length === 1).map((g) => g.hash));
+  const fullHash = new Map<string, string>();
+  for (const g of capture.groups) {
+    const digits = g.hash.slice(-3);
+    fullHash.set(digits, fullHash.has(digits) ? '' : g.hash);
+  }
+  const records = new Map<string, CollectiveRecord[]>();
+  for (const record of capture.collectives) {
+    const list = records.get(record.name);
+    if (list === undefined) records.set(record.name, [record]);
+    else list.push(record);
+  }
+  const calls: CollectiveFacts[] = [];
+  const nodeCall = new Int32Array(tape?.start.length ?? 0).fill(-1);
+  const seen = new Set<CollectiveRecord>();
+
+  const add = (name: string, start: number, duration: number, launch: number, node: number, step: number | null): void => {
+    const candidates = records.get(name) ?? [];
+    let record: CollectiveRecord | undefined;
+    for (const c of candidates)
+      if (!seen.has(c) && (record === undefined || Math.abs(c.start - start) < Math.abs(record.start - start))) record = c;
+    if (record !== undefined) seen.add(record);
+    const parts = OP.exec(name);
+    const op = parts?.[1] ?? name.slice(0, 40);
+    const digits = parts?.[2] ?? '';
+    const group = record?.group || fullHash.get(digits) || (digits === '' ? '' : `…${digits}`);
+    if (soloGroups.has(group)) return;
+    if (node >= 0) nodeCall[node] = calls.length;
+    calls.push({
+      step: record?.step ?? step,
+      key: `${group}/${name}`,
+      name,
+      op,
+      group,
+      p2p: record === undefined ? P2P.test(name) : record.kind === 'p2p',
+      start,
+      end: start + duration,
+      transitMs: record?.transitMs ?? Number.NaN,
+      waitMs: record?.waitMs ?? Number.NaN,
+      bytes: record === undefined || !(record.sizeMb > 0) ? Number.NaN : record.sizeMb * 1e6,
+      exposed: duration - covered(computing, start, start + duration),
+      launch,
+      node,
+    });
+  };
+
+  if (tape !== null) {
+    for (let i = 0; i < tape.start.length; i++) {
+      if (tape.kind[i] !== COMMUNICATION) continue;
+      const step = tape.step[i]! >= 0 ? (windows[tape.step[i]!]?.id ?? null) : null;
+      add(tape.types[tape.type[i]!]!, tape.start[i]!, tape.duration[i]!, tape.launch[i]!, i, step);
+    }
+  }
+  // Ranks that ship only communication.json still tell when each collective began and ended.
+  for (const record of capture.collectives) {
+    if (seen.has(record) || Number.isNaN(record.start) || !(record.elapsedMs > NO_OP_MS)) continue;
+    if (tape !== null && calls.some((c) => c.name === record.name && Math.abs(c.start - record.start) < 1e6)) continue;
+    const at = windowAt(windows, record.start);
+    add(record.name, record.start, record.elapsedMs * 1e6, Number.NaN, -1, at === -1 ? record.step : windows[at]!.id);
+  }
+  return { calls, nodeCall };
+}
+
+function computeSpans(tape: Tape | null): [number, number][] {
+  if (tape === null) return [];
+  const list: [number, number][] = [];
+  for (let i = 0; i < tape.start.length; i++) if (tape.kind[i] === COMPUTE) list.push([tape.start[i]!, tape.start[i]! + tape.duration[i]!]);
+  return list;
+}

@@ -1,0 +1,33 @@
+import { covered, type Intervals } from '../../base/intervals.ts';
+import type { RankCapture } from '../../model/capture.ts';
+import type { CompileFacts } from '../../model/facts.ts';
+import { outermost } from './host-ranges.ts';
+import { type StepWindow, windowAt } from './windows.ts';
+
+/** Compiling and running a single operator through the old path. With `jit_compile=False` the call stays, but costs tens of µs. */
+const COMPILE = /^AscendCL@(aclopCompileAndExecute|opCompile)/;
+
+export function compileFacts(
+  capture: RankCapture,
+  windows: readonly StepWindow[],
+  idle: Intervals,
+  frameAt: (tid: number, at: number) => number,
+): CompileFacts | null {
+  const trace = capture.trace;
+  if (trace === null) return null;
+  const list: { start: number; end: number; tid: number }[] = [];
+  for (let i = 0; i < trace.cann.name.length; i++) {
+    if (COMPILE.test(capture.names.get(trace.cann.name[i]!))) {
+      list.push({ start: trace.cann.start[i]!, end: trace.cann.start[i]! + trace.cann.duration[i]!, tid: trace.cann.tid[i]! });
+    }
+  }
+  const calls = outermost(list);
+  if (calls.length === 0) return null;
+  const longest = calls.reduce((a, b) => (b.end - b.start > a.end - a.start ? b : a));
+  const main = trace.steps[0]?.tid ?? longest.tid;
+  const frame = frameAt(main, longest.start);
+  return {
+    frame: frame === -1 ? null : trace.frames[frame]!,
+    calls: calls.map((c) => ({ step: windowAt(windows, c.start), start: c.start, end: c.end, idle: covered(idle, c.start, c.end) })),
+  };
+}

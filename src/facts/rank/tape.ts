@@ -1,0 +1,201 @@
+import { union } from '../../base/intervals.ts';
+import { quantile } from '../../base/statistics.ts';
+import type { RankCapture } from '../../model/capture.ts';
+import { COMMUNICATION, COMPUTE, COPY, type Tape } from '../../model/facts.ts';
+import { type StepWindow, windowAt } from './windows.ts';
+
+/** Device tasks that are not work of their own: events, notifications, markers, and the inner tasks of collectives. */
+const NOT_WORK =
+  /^(EVENT_|NOTIFY|Notify|Write Value|Write_Value|PLACE_HOLDER|PROFILING_|Capture|MODEL_|STREAM_|Memcpy$|Reduce_Inline|RDMA|SDMA$)/;
+const COPY_NAME = /^(MEMCPY|Memcpy|memcpy)/;
+const BLOCKING = /^AscendCL@aclrt(Synchronize(Stream|Device|Event)|Memcpy$)/;
+
+/** Dense launches are closer than this; longer distances are loader, sync or user code. */
+const DENSE_NS = 2_000_000;
+
+function kindOf(name: string, taskType: string): number {
+  if (COPY_NAME.test(name) || taskType === 'PCIE_DMA_SQE' || taskType === 'SDMA_SQE') return COPY;
+  if (NOT_WORK.test(name) || NOT_WORK.test(taskType)) return -1;
+  return COMPUTE;
+}
+
+/** Builds the tape of a rank from its trace, or from kernel_details alone (then without launches). null when neither exists. */
+export function buildTape(capture: RankCapture, windows: readonly StepWindow[]): Tape | null {
+  const { trace, kernels, names } = capture;
+  const kind: number[] = [];
+  const stream: number[] = [];
+  const start: number[] = [];
+  const duration: number[] = [];
+  const launch: number[] = [];
+  const type: number[] = [];
+  const frame: number[] = [];
+  const types: string[] = [];
+  const typeIds = new Map<string, number>();
+  const typeId = (text: string): number => {
+    let id = typeIds.get(text);
+    if (id === undefined) {
+      id = types.length;
+      types.push(text);
+      typeIds.set(text, id);
+    }
+    return id;
+  };
+  const kernelAt = new Map<number, number>();
+  if (kernels !== null) {
+    for (let i = 0; i < kernels.start.length; i++) if (kernels.isCommunication[i] === 0) kernelAt.set(kernels.start[i]!, i);
+  }
+  const kernelType = (row: number | undefined): string | null => {
+    if (row === undefined || kernels === null) return null;
+    const id = kernels.type[row]!;
+    return id >= 0 ? names.get(id) : null;
+  };
+  const frameAt = trace === null ? () => -1 : frameFinder(capture);
+  const optimizer: [number, number][] = [];
+  const syncStart: number[] = [];
+  const syncEnd: number[] = [];
+
+  if (trace !== null && trace.device.name.length > 0) {
+    const hcclStreams = new Set<number>();
+    for (let i = 0; i < trace.device.name.length; i++) {
+      const text = names.get(trace.device.name[i]!);
+      if (text.startsWith('Notify') || text.startsWith('Write Value')) hcclStreams.add(trace.device.stream[i]!);
+    }
+    for (let i = 0; i < trace.device.name.length; i++) {
+      const name = names.get(trace.device.name[i]!);
+      const taskTypeId = trace.device.taskType[i]!;
+      const of = kindOf(name, taskTypeId >= 0 ? names.get(taskTypeId) : '');
+      if (of === -1 || (of === COPY && hcclStreams.has(trace.device.stream[i]!))) continue;
+      const at = trace.device.start[i]!;
+      const issued = trace.issued.get(at);
+      kind.push(of);
+      stream.push(trace.device.stream[i]!);
+      start.push(at);
+      duration.push(trace.device.duration[i]!);
+      launch.push(trace.launches.get(trace.device.connection[i]!) ?? issued?.at ?? Number.NaN);
+      type.push(typeId(of === COPY ? name : (kernelType(kernelAt.get(at)) ?? name)));
+      frame.push(issued === undefined ? -1 : frameAt(issued.tid, issued.at));
+    }
+  } else if (kernels !== null) {
+    for (let i = 0; i < kernels.start.length; i++) {
+      if (kernels.isCommunication[i] === 1 || Number.isNaN(kernels.start[i]!)) continue;
+      kind.push(COMPUTE);
+      stream.push(0);
+      start.push(kernels.start[i]!);
+      duration.push(kernels.duration[i]!);
+      launch.push(Number.NaN);
+      type.push(typeId(kernelType(i) ?? 'unknown'));
+      frame.push(-1);
+    }
+  }
+  const firstCollective = start.length;
+  if (trace !== null && trace.collective.name.length > 0) {
+    for (let i = 0; i < trace.collective.name.length; i++) {
+      const at = trace.collective.start[i]!;
+      const issued = trace.issued.get(at);
+      kind.push(COMMUNICATION);
+      stream.push(-1 - trace.collective.row[i]!);
+      start.push(at);
+      duration.push(trace.collective.duration[i]!);
+      launch.push(trace.launches.get(trace.collective.connection[i]!) ?? issued?.at ?? Number.NaN);
+      type.push(typeId(names.get(trace.collective.name[i]!)));
+      frame.push(issued === undefined ? -1 : frameAt(issued.tid, issued.at));
+    }
+  } else if (kernels !== null) {
+    for (let i = 0; i < kernels.start.length; i++) {
+      if (kernels.isCommunication[i] === 0 || Number.isNaN(kernels.start[i]!)) continue;
+      kind.push(COMMUNICATION);
+      stream.push(-1);
+      start.push(kernels.start[i]!);
+      duration.push(kernels.duration[i]!);
+      launch.push(Number.NaN);
+      type.push(typeId(kernels.name[i]! >= 0 ? names.get(kernels.name[i]!) : 'unknown'));
+      frame.push(-1);
+    }
+  }
+  if (start.length === 0) return null;
+  if (trace !== null) {
+    for (let i = 0; i < trace.host.name.length; i++) {
+      if (names.get(trace.host.name[i]!).startsWith('Optimizer.step#'))
+        optimizer.push([trace.host.start[i]!, trace.host.start[i]! + trace.host.duration[i]!]);
+    }
+    const blocking: [number, number][] = [];
+    for (let i = 0; i < trace.cann.name.length; i++) {
+      if (BLOCKING.test(names.get(trace.cann.name[i]!)))
+        blocking.push([trace.cann.start[i]!, trace.cann.start[i]! + trace.cann.duration[i]!]);
+    }
+    blocking.sort((a, b) => a[0] - b[0]);
+    for (const [from, to] of blocking) {
+      syncStart.push(from);
+      syncEnd.push(to);
+    }
+  }
+
+  const order = start.map((_, i) => i).sort((a, b) => start[a]! - start[b]! || a - b);
+  const pick = (values: readonly number[]): Float64Array => Float64Array.from(order, (i) => values[i]!);
+  const pickInt = (values: readonly number[]): Int32Array => Int32Array.from(order, (i) => values[i]!);
+  const launches = pick(launch);
+  const starts = pick(start);
+  const durations = pick(duration);
+  const steps = Int32Array.from(starts, (at, i) => {
+    const by = launches[i]!;
+    const found = Number.isNaN(by) ? -1 : windowAt(windows, by);
+    return found === -1 ? windowAt(windows, at) : found;
+  });
+  return {
+    kind: Uint8Array.from(order, (i) => kind[i]!),
+    stream: pickInt(stream),
+    start: starts,
+    duration: durations,
+    launch: launches,
+    type: pickInt(type),
+    types,
+    /** Position in trace order for now; `collectives.ts` replaces it by the index of the matched call. */
+    collective: Int32Array.from(order, (i) => (i >= firstCollective ? i - firstCollective : -1)),
+    step: steps,
+    frame: pickInt(frame),
+    frames: trace?.frames ?? [],
+    busy: union(order.map((i) => [start[i]!, start[i]! + duration[i]!] as const)),
+    syncs: { start: Float64Array.from(syncStart), end: Float64Array.from(syncEnd) },
+    optimizer: union(optimizer),
+    launchInterval: launchIntervalOf(launches),
+  };
+}
+
+function launchIntervalOf(launches: Float64Array): number {
+  const known = [...launches].filter((t) => !Number.isNaN(t)).sort((a, b) => a - b);
+  const gaps: number[] = [];
+  for (let i = 1; i < known.length; i++) {
+    const gap = known[i]! - known[i - 1]!;
+    if (gap > 0 && gap < DENSE_NS) gaps.push(gap);
+  }
+  return gaps.length < 20 ? Number.NaN : quantile(gaps, 0.5);
+}
+
+/** Looks up the call stack frame of the innermost host op that covers an instant on a thread. */
+export function frameFinder(capture: RankCapture): (tid: number, at: number) => number {
+  const host = capture.trace!.host;
+  const byThread = new Map<number, number[]>();
+  for (let i = 0; i < host.name.length; i++) {
+    if (host.frame[i] === -1) continue;
+    const list = byThread.get(host.tid[i]!);
+    if (list === undefined) byThread.set(host.tid[i]!, [i]);
+    else list.push(i);
+  }
+  for (const list of byThread.values()) list.sort((a, b) => host.start[a]! - host.start[b]!);
+  return (tid, at) => {
+    const list = byThread.get(tid);
+    if (list === undefined) return -1;
+    let low = 0;
+    let high = list.length;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (host.start[list[mid]!]! <= at) low = mid + 1;
+      else high = mid;
+    }
+    for (let k = low - 1; k >= 0 && k > low - 40; k--) {
+      const op = list[k]!;
+      if (host.start[op]! + host.duration[op]! >= at) return host.frame[op]!;
+    }
+    return -1;
+  };
+}

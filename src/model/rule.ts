@@ -1,0 +1,79 @@
+import type { JobFacts } from '../facts/job/index.ts';
+import type { Removals } from '../replay/replay.ts';
+import type { Frame } from './capture.ts';
+import type { Capability } from './facts.ts';
+import type { L10n, Message } from './lang.ts';
+import type { Confidence } from './report.ts';
+
+export type Category = 'data' | 'host' | 'compute' | 'communication' | 'memory' | 'capture';
+
+/** A threshold: default, unit and the reason for its value. Relative to the step first; absolute ones only keep noise out. */
+export interface RuleOption {
+  readonly default: number;
+  readonly unit: 'share' | 'ms' | 'count';
+  readonly min: number;
+  readonly max: number;
+  readonly description: L10n;
+  readonly why: string;
+}
+
+export type OptionValues<O extends Record<string, RuleOption>> = { readonly [K in keyof O]: number };
+
+export interface RawEvidence {
+  readonly message: Message;
+  /** File inside the rank folder, e.g. `trace_view.json`; null for figures over several files. */
+  readonly file: string | null;
+  /** Index into the job's ranks; null for the whole job. */
+  readonly rank: number | null;
+  readonly step?: number | null;
+  /** ns on the rank's clock. */
+  readonly start?: number;
+  readonly duration?: number;
+}
+
+/** What a rule found, before savings are replayed, texts written and findings ranked. */
+export interface RawFinding {
+  readonly title: Message;
+  /** Indices into the job's ranks: where the cause sits. */
+  readonly ranks: readonly number[];
+  readonly steps: readonly number[];
+  readonly groups: readonly string[];
+  readonly confidence: Confidence;
+  readonly evidence: readonly RawEvidence[];
+  readonly caveats: readonly Message[];
+  /** What the replay takes out; null when this cause cannot be replayed. */
+  readonly removal: { readonly likely: Removals; readonly floor?: Removals; readonly ceiling?: Removals } | null;
+  /** Upper bound without replay, ms per step; null for findings that cost no measurable time. */
+  readonly boundMs: number | null;
+  readonly boundMethod: Message;
+  /** Information: severity info, no saving claimed, exempt from the reporting floor. */
+  readonly information: boolean;
+  /** Rule whose finding explains this one, if that rule reports. */
+  readonly symptomOf: string | null;
+  readonly frames: readonly Frame[];
+  readonly remedies: readonly { readonly id: string; readonly params: Readonly<Record<string, string | number | boolean | null>> }[];
+  /** Stable part of the fingerprint: the place, never a measured number. */
+  readonly hotspot: string;
+}
+
+export type Detection =
+  | { readonly outcome: 'pass'; readonly reason: Message }
+  | { readonly outcome: 'findings'; readonly findings: readonly RawFinding[] }
+  | { readonly outcome: 'notApplicable'; readonly reason: Message };
+
+export interface Rule<O extends Record<string, RuleOption> = Record<string, RuleOption>> {
+  readonly id: string;
+  readonly title: L10n;
+  readonly category: Category;
+  readonly maturity: 'stable' | 'preview';
+  /** At least one rank must have all of these, else the rule is not applicable. */
+  readonly needs: readonly Capability[];
+  readonly options: O;
+  readonly remedies: readonly string[];
+  detect(job: JobFacts, options: OptionValues<O>): Detection;
+}
+
+/** Keeps the literal option names, so that `detect` knows them. */
+export function defineRule<O extends Record<string, RuleOption>>(rule: Rule<O>): Rule<O> {
+  return rule;
+}

@@ -1,0 +1,280 @@
+import { median } from '../../base/statistics.ts';
+import type { JobFacts } from '../../facts/job/index.ts';
+import { lateness } from '../../facts/job/lateness.ts';
+import { dataConfidence } from '../../facts/job/per-step.ts';
+import { stages } from '../../facts/job/stages.ts';
+import { type Detection, defineRule, type RawEvidence } from '../../model/rule.ts';
+
+/** ms per step of collectives not covered by computing, by rank index; from the step table. */
+function exposed(job: JobFacts): number[] {
+  return job.ranks.map((r) =>
+    median(job.steps.usedIndex.map((s) => r.steps[s]?.breakdown.exposedMs ?? Number.NaN).filter((v) => !Number.isNaN(v))),
+  );
+}
+
+export default defineRule({
+  id: 'hccl-sync-wait',
+  title: { en: 'Ranks wait for each other at collectives', zh: '集合通信中互相等待' },
+  category: 'communication',
+  maturity: 'stable',
+  needs: ['collectives'],
+  options: {
+    minShare: {
+      default: 0.03,
+      unit: 'share',
+      min: 0,
+      max: 1,
+      description: { en: 'smallest waiting reported, as a share of the step', zh: '可报告的最小等待，占迭代耗时的比例' },
+      why: 'some skew is unavoidable; 3 % is the scale the vendor advisor calls low',
+    },
+    minMs: {
+      default: 1,
+      unit: 'ms',
+      min: 0,
+      max: 10_000,
+      description: { en: 'smallest waiting reported', zh: '可报告的最小等待' },
+      why: 'collectives of the same call end within 0.1 ms of each other; ten times that is safely real',
+    },
+  },
+  remedies: ['find-late-rank'],
+  detect(job, options) {
+    const step = job.steps.stepTimeMs;
+    if (step === null) return { outcome: 'notApplicable', reason: { text: { en: 'the step time is unknown', zh: '迭代耗时未知' } } };
+    const floor = Math.max(options.minShare * step, options.minMs);
+    const exposedMs = exposed(job);
+    const pace = job.steps.pace;
+    const paceFacts = job.ranks[pace]!;
+    const common = {
+      steps: job.steps.used,
+      groups: [...new Set(job.matches.map((m) => m.group))].filter((g) => g !== '').slice(0, 8),
+      frames: [],
+      hotspot: 'wait',
+    };
+    const exposure: RawEvidence = {
+      message: {
+        text: {
+          en: 'rank {rank:text}: {exposed:ms} of communication per step is not covered by computing ({share:pct} of the {stage:ms} stage)',
+          zh: '卡 {rank:text}：每迭代有 {exposed:ms} 通信未被计算掩盖（占 Stage {stage:ms} 的 {share:pct}）',
+        },
+        params: {
+          rank: paceFacts.rank ?? '?',
+          exposed: exposedMs[pace]!,
+          stage: paceFacts.steps[job.steps.usedIndex[0]!]!.breakdown.stageMs,
+          share: exposedMs[pace]! / paceFacts.steps[job.steps.usedIndex[0]!]!.breakdown.stageMs,
+        },
+      },
+      file: paceFacts.steps[0]!.breakdown.source,
+      rank: pace,
+      step: paceFacts.steps[job.steps.usedIndex[0]!]!.id,
+    };
+
+    if (job.noReplay === 'ranks-missing' || job.ranks.length < 2) {
+      return partial();
+    }
+    if (!job.clock.usable) {
+      return { outcome: 'notApplicable', reason: { text: { en: 'the clocks of the ranks cannot be aligned', zh: '各卡时钟无法对齐' } } };
+    }
+    const late = lateness(job);
+    const waited = Math.max(0, ...late.waitedMs);
+    const caused = late.causedMs.reduce((a, b) => a + b, 0);
+    if (Math.min(waited, caused) < floor) {
+      return {
+        outcome: 'pass',
+        reason: {
+          text: { en: 'late arrivals make the others wait {ms:ms} per step', zh: '迟到造成的等待为每迭代 {ms:ms}' },
+          params: { ms: Math.min(waited, caused) },
+        },
+      };
+    }
+    const split = stages(job);
+    const staged =
+      split !== null &&
+      split.stages.length > 1 &&
+      split.excessMs > 0.1 * (split.stages.reduce((a, s) => a + s.computingMs, 0) / split.stages.length);
+    const persistent = late.culpritShare >= 0.6;
+    const top = job.arrivals
+      .filter((a) => !job.matches[a.match]!.p2p)
+      .sort((a, b) => b.skew - a.skew)
+      .slice(0, 2);
+    const evidence: RawEvidence[] = [
+      {
+        message: {
+          text: {
+            en: 'waiting per step by rank: {table:text}',
+            zh: '各卡每迭代的等待：{table:text}',
+          },
+          params: {
+            table: job.ranks
+              .map((r, i) => `${r.rank ?? '?'}: ${late.waitedMs[i]!.toFixed(1)} ms`)
+              .slice(0, 8)
+              .join(', '),
+          },
+        },
+        file: null,
+        rank: null,
+      },
+      ...top.map(
+        (a): RawEvidence => ({
+          message: {
+            text: {
+              en: '{name:code}: rank {rank:text} comes {skew:ms} after the first',
+              zh: '{name:code}：卡 {rank:text} 比最早的卡晚 {skew:ms}',
+            },
+            params: {
+              name: job.ranks[a.ranks[0]!]!.collectives[job.matches[a.match]!.calls[0]!]!.name,
+              rank: job.ranks[a.last]!.rank ?? '?',
+              skew: a.skew / 1e6,
+            },
+          },
+          file: 'communication.json',
+          rank: a.last,
+          step: a.step,
+          start: a.arrive[a.ranks.indexOf(a.last)]! - job.clock.offset[a.last]!,
+          duration: a.body,
+        }),
+      ),
+      exposure,
+    ];
+    // One rank or one stage is behind it: slow-rank, stage-imbalance or the rule that knows why reports the cause.
+    if (staged || persistent) {
+      const culprit = job.ranks[late.culprit]!;
+      return {
+        outcome: 'findings',
+        findings: [
+          {
+            ...common,
+            title: staged
+              ? {
+                  text: {
+                    en: 'Ranks wait {ms:ms} per step because the pipeline stages are unequal',
+                    zh: '流水线 Stage 不均衡，各卡每迭代等待 {ms:ms}',
+                  },
+                  params: { ms: waited },
+                }
+              : {
+                  text: { en: 'Ranks wait up to {ms:ms} per step for rank {rank:text}', zh: '各卡每迭代最多等卡 {rank:text} {ms:ms}' },
+                  params: { ms: waited, rank: culprit.rank ?? '?' },
+                },
+            ranks: [],
+            confidence: dataConfidence(job, false),
+            evidence,
+            caveats: [],
+            removal: null,
+            boundMs: 0,
+            boundMethod: { text: { en: 'this waiting is the effect of another cause', zh: '该等待由其他原因造成' } },
+            information: true,
+            symptomOf: staged ? 'stage-imbalance' : 'slow-rank',
+            remedies: [],
+          },
+        ],
+      };
+    }
+    return {
+      outcome: 'findings',
+      findings: [
+        {
+          ...common,
+          title: {
+            text: { en: 'Ranks wait {ms:ms} per step for changing late-comers', zh: '最晚到达的卡不固定，每迭代等待 {ms:ms}' },
+            params: { ms: Math.min(waited, caused) },
+          },
+          ranks: [],
+          confidence: dataConfidence(job, false) === 'high' ? 'medium' : 'low',
+          evidence,
+          caveats: [
+            {
+              text: {
+                en: 'another rank is late in each step, which points to host noise rather than a card',
+                zh: '每个迭代迟到的卡不同，更像 Host 抖动而不是某张卡的问题',
+              },
+            },
+          ],
+          removal: null,
+          boundMs: Math.min(waited, caused),
+          boundMethod: { text: { en: 'skew of the arrivals, median of the steps', zh: '到达时间差，各迭代的中位数' } },
+          information: false,
+          symptomOf: null,
+          remedies: [{ id: 'find-late-rank', params: { kind: 'jitter' } }],
+        },
+      ],
+    };
+
+    /** Members are missing: the time after the last arrival here that is not transfer is waiting for somebody who was not uploaded. */
+    function partial(): Detection {
+      const share = (exposedMs[pace]! || 0) / (step ?? 1);
+      const absent = job.absentWaitMs;
+      if (!(share >= 0.1) && absent < floor) {
+        return {
+          outcome: 'pass',
+          reason: {
+            text: { en: '{ms:ms} of communication per step is exposed', zh: '每迭代未掩盖通信 {ms:ms}' },
+            params: { ms: exposedMs[pace]! || 0 },
+          },
+        };
+      }
+      const longest = [...job.arrivals].filter((a) => !job.matches[a.match]!.p2p).sort((a, b) => b.body - a.body)[0];
+      const first: RawEvidence[] = [];
+      if (longest !== undefined) {
+        const match = job.matches[longest.match]!;
+        const call = job.ranks[match.ranks[0]!]!.collectives[match.calls[0]!]!;
+        first.push({
+          message: {
+            text: {
+              en: '{name:code} lasts {body:ms} after the last of the uploaded ranks arrived, {transit:text} of it transfer: ranks that are not here may be later',
+              zh: '{name:code} 在已上传的卡全部到达后仍持续 {body:ms}，其中传输 {transit:text}：未上传的卡可能更晚',
+            },
+            params: {
+              name: call.name,
+              body: longest.body / 1e6,
+              transit: Number.isNaN(call.transitMs) ? '?' : `${call.transitMs.toFixed(1)} ms`,
+            },
+          },
+          file: Number.isNaN(call.transitMs) ? 'trace_view.json' : 'communication.json',
+          rank: longest.last,
+          step: longest.step,
+          start: longest.arrive[longest.ranks.indexOf(longest.last)]! - job.clock.offset[longest.last]!,
+          duration: longest.body,
+        });
+      }
+      const ceiling = Math.min(absent > 0 ? absent : exposedMs[pace]! || 0, exposedMs[pace]! || absent);
+      return {
+        outcome: 'findings',
+        findings: [
+          {
+            ...common,
+            title: {
+              text: {
+                en: '{exposed:ms} of communication per step is exposed, most of it waiting for ranks that were not uploaded',
+                zh: '每迭代未掩盖通信 {exposed:ms}，其中大部分在等未上传的卡',
+              },
+              params: { exposed: exposedMs[pace]! || 0 },
+            },
+            ranks: [],
+            confidence: 'medium',
+            evidence: [exposure, ...first],
+            caveats: [
+              {
+                text: {
+                  en: '{n:int} of {size:text} ranks are here, so no rank can be named',
+                  zh: '只有 {n:int}/{size:text} 张卡的数据，无法点名',
+                },
+                params: { n: job.ranks.length, size: job.world.size ?? '?' },
+              },
+            ],
+            removal: null,
+            boundMs: ceiling,
+            boundMethod: {
+              text: {
+                en: 'time of the collectives after the last uploaded rank arrived, less their transfer',
+                zh: '已上传的卡全部到达之后的通信耗时，减去传输',
+              },
+            },
+            information: false,
+            symptomOf: null,
+            remedies: [{ id: 'find-late-rank', params: { kind: 'ranks-missing', present: job.ranks.length, worldSize: job.world.size } }],
+          },
+        ],
+      };
+    }
+  },
+});

@@ -1,0 +1,131 @@
+import { clip, length, subtract, union } from '../../base/intervals.ts';
+import { medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
+import { leadIn } from '../../facts/rank/idle.ts';
+import { COMMUNICATION, COMPUTE, type RankFacts } from '../../model/facts.ts';
+import { defineRule } from '../../model/rule.ts';
+
+/** ns by step: time from the host's step start to the first kernel in which no kernel ran and no known cause was at work. */
+function gaps(rank: RankFacts): number[] {
+  const { tape } = rank;
+  if (tape === null) return [];
+  const windows = rank.steps.map((s) => ({ id: s.id ?? 0, start: s.start, end: s.end, hostEnd: s.end }));
+  const kernels: [number, number][] = [];
+  for (let i = 0; i < tape.start.length; i++) {
+    if (tape.kind[i] === COMPUTE || tape.kind[i] === COMMUNICATION) kernels.push([tape.start[i]!, tape.start[i]! + tape.duration[i]!]);
+  }
+  const owned = union([
+    ...(rank.loader?.fetches ?? []).filter((f) => f.stall > 0).map((f) => [f.start, f.end] as const),
+    ...(rank.compile?.calls ?? []).map((c) => [c.start, c.end] as const),
+  ]);
+  const open = subtract(subtract(leadIn(tape, windows), union(kernels)), owned);
+  return windows.map((w) => length(clip(open, w.start, w.end)));
+}
+
+export default defineRule({
+  id: 'step-start-gap',
+  title: { en: 'Nothing runs at the start of the step', zh: '迭代开头 NPU 空闲' },
+  category: 'data',
+  maturity: 'stable',
+  needs: ['steps', 'kernels', 'launches'],
+  options: {
+    minShare: {
+      default: 0.05,
+      unit: 'share',
+      min: 0,
+      max: 1,
+      description: { en: 'smallest gap reported, as a share of the step', zh: '可报告的最小空闲，占迭代耗时的比例' },
+      why: 'every step needs some launches before its first kernel; twice the reporting floor of causes that have a name',
+    },
+    minMs: {
+      default: 1,
+      unit: 'ms',
+      min: 0,
+      max: 10_000,
+      description: { en: 'smallest gap reported', zh: '可报告的最小空闲' },
+      why: 'first launch and first copy of a step take about 1 ms',
+    },
+  },
+  remedies: ['mark-the-gap'],
+  detect(job, options) {
+    const step = job.steps.stepTimeMs;
+    if (step === null) return { outcome: 'notApplicable', reason: { text: { en: 'the step time is unknown', zh: '迭代耗时未知' } } };
+    const medians = job.ranks.map(
+      (r) =>
+        medianOfUsed(
+          job,
+          gaps(r).map((v) => v / 1e6),
+        ) || 0,
+    );
+    const floor = Math.max(options.minShare * step, options.minMs);
+    const ranks = job.ranks.map((_, i) => i).filter((i) => medians[i]! >= floor);
+    if (ranks.length === 0) {
+      return {
+        outcome: 'pass',
+        reason: {
+          text: { en: 'at most {gap:ms} at the start of a step has no known cause', zh: '迭代开头原因不明的空闲最多 {gap:ms}' },
+          params: { gap: Math.max(0, ...medians) },
+        },
+      };
+    }
+    const pace = ranks.includes(job.steps.pace) ? job.steps.pace : ranks[0]!;
+    const facts = job.ranks[pace]!;
+    const first = job.steps.usedIndex[0]!;
+    const preparing = facts.steps[first]!.breakdown.preparingMs;
+    const stall = medianOfUsed(
+      job,
+      sumByStep(facts.steps.length, facts.loader?.fetches ?? [], (f) => f.stall / 1e6),
+    );
+    return {
+      outcome: 'findings',
+      findings: [
+        {
+          title: {
+            text: { en: '{gap:ms} at the start of each step has no name', zh: '每个迭代开头有 {gap:ms} 空闲，原因不明' },
+            params: { gap: medians[pace]! },
+          },
+          ranks,
+          steps: job.steps.used,
+          groups: [],
+          confidence: 'low',
+          evidence: [
+            {
+              message: {
+                text: {
+                  en: 'rank {rank:text}: the first kernel starts {preparing:ms} after the step; {stall:ms} of that is the data loader, {gap:ms} is not recorded as anything',
+                  zh: '卡 {rank:text}：首个 kernel 在迭代开始 {preparing:ms} 后执行；其中 {stall:ms} 在等数据加载，{gap:ms} 没有任何记录',
+                },
+                params: {
+                  rank: facts.rank ?? '?',
+                  preparing: Number.isNaN(preparing) ? null : preparing,
+                  stall: stall || 0,
+                  gap: medians[pace]!,
+                },
+              },
+              file: 'trace_view.json',
+              rank: pace,
+              step: facts.steps[first]!.id,
+              start: facts.steps[first]!.start,
+              duration: (Number.isNaN(preparing) ? medians[pace]! : preparing) * 1e6,
+            },
+          ],
+          caveats: [
+            { text: { en: 'the cause is not in the profile, so only the upper bound is known', zh: 'profile 中没有原因，只知上限' } },
+          ],
+          removal: null,
+          boundMs: medians[pace]!,
+          boundMethod: {
+            text: {
+              en: 'step start to first kernel, less the data loader and other known causes, median of the steps',
+              zh: '迭代开始到首个 kernel 的时间，减去数据加载等已知原因，各迭代的中位数',
+            },
+          },
+          information: false,
+          symptomOf: null,
+          frames: [],
+          remedies: [{ id: 'mark-the-gap', params: { gapMs: medians[pace]! } }],
+          hotspot: 'start',
+        },
+      ],
+    };
+  },
+});
