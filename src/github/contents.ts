@@ -31,8 +31,8 @@ export function settingsReader(octokit: Octokit): ReadRepositoryFile {
 
 /** Source of the head commit, as plain data for the analysis process. */
 export interface SourceFiles {
-  readonly files: Readonly<Record<string, string>>;
-  readonly patches: Readonly<Record<string, string>>;
+  readonly files: readonly (readonly [path: string, text: string])[];
+  readonly patches: readonly (readonly [path: string, patch: string])[];
 }
 
 export interface SourceLimits {
@@ -54,8 +54,8 @@ export async function readSource(
   changed: readonly ChangedFile[],
   limits: SourceLimits,
 ): Promise<SourceFiles> {
-  const patches: Record<string, string> = {};
-  for (const file of changed) if (file.patch !== null && file.status !== 'removed') patches[file.path] = file.patch;
+  const patches: [string, string][] = [];
+  for (const file of changed) if (file.patch !== null && file.status !== 'removed') patches.push([file.path, file.patch]);
   const wanted = new Map<string, number>();
   for (const file of changed) if (file.status !== 'removed' && READABLE.test(file.path)) wanted.set(file.path, 0);
   try {
@@ -76,7 +76,7 @@ export async function readSource(
     if (paths.length >= limits.maxFiles || planned > limits.maxBytes) break;
     paths.push(path);
   }
-  const files: Record<string, string> = {};
+  const files: [string, string][] = [];
   let total = 0;
   for (let i = 0; i < paths.length; i += PARALLEL) {
     const texts = await Promise.all(
@@ -88,7 +88,7 @@ export async function readSource(
       if (text === null) continue;
       total += text.length;
       if (total > limits.maxBytes) return { files, patches };
-      files[path] = text;
+      files.push([path, text]);
     }
   }
   return { files, patches };

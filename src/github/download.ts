@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { join } from 'node:path';
@@ -47,6 +47,11 @@ function extensionOf(head: Buffer): string {
   const text = head.toString('latin1').trimStart();
   if (text.startsWith('{') || text.startsWith('[')) return '.json';
   return '.zip';
+}
+
+/** An artifact's name as a file name: what people recognise, and nothing a path could be made of. */
+function safeName(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 80) || 'artifact';
 }
 
 /** GET without credentials, following a few redirects, each of which must be allowed. */
@@ -171,7 +176,10 @@ export async function downloadArtifact(options: DownloadOptions): Promise<Downlo
       const file = await open(draft, 'r');
       const head = Buffer.alloc(512);
       const { bytesRead } = await file.read(head, 0, 512, 0).finally(() => file.close());
-      const path = join(folder, `artifact-${artifact.id}${extensionOf(head.subarray(0, bytesRead))}`);
+      // People see this name in the evidence; the folder keeps equal names apart.
+      const own = join(folder, String(artifact.id));
+      await mkdir(own, { recursive: true });
+      const path = join(own, `${safeName(artifact.name)}${extensionOf(head.subarray(0, bytesRead))}`);
       await rename(draft, path);
       return { ...done, path };
     } catch (error) {

@@ -43,6 +43,7 @@ const MIGRATIONS: readonly string[] = [
     pr integer NOT NULL,
     installation_id bigint NOT NULL,
     check_run_id bigint,
+    url text,
     phase text NOT NULL,
     conclusion text,
     has_report boolean NOT NULL DEFAULT false,
@@ -59,7 +60,7 @@ const MIGRATIONS: readonly string[] = [
     comment_id bigint,
     body_hash text,
     reported_sha text,
-    findings text NOT NULL DEFAULT '[]',
+    findings text NOT NULL,
     suggested text NOT NULL DEFAULT '[]',
     updated_at bigint NOT NULL,
     PRIMARY KEY (repo_id, pr)

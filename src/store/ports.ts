@@ -88,6 +88,8 @@ export interface CheckRecord {
   readonly pr: number;
   readonly installationId: number;
   readonly checkRunId: number | null;
+  /** Page of the check run. */
+  readonly url: string | null;
   readonly phase: CheckPhase;
   readonly conclusion: string | null;
   /** True once a report, and not only a placeholder, was published on it. */
@@ -105,6 +107,13 @@ export interface Checks {
   prune(olderThan: number): Promise<void>;
 }
 
+/** As much of a finding as is needed to say later that it is gone. */
+export interface PostedFinding {
+  readonly id: string;
+  readonly title: string;
+  readonly saving: { readonly likely: number | null; readonly ceiling: number } | null;
+}
+
 /** What has been posted on one pull request. */
 export interface PullRequestState {
   readonly repoId: number;
@@ -112,8 +121,10 @@ export interface PullRequestState {
   readonly commentId: number | null;
   readonly bodyHash: string | null;
   readonly reportedSha: string | null;
-  /** Ids and titles of the findings of the last published report. */
-  readonly findings: readonly { id: string; title: string }[];
+  /** Findings of the report of `reportedSha`. */
+  readonly findings: readonly PostedFinding[];
+  /** Findings of the report before that one; with them the comment says what was fixed, however often it is written. */
+  readonly before: readonly PostedFinding[];
   /** Fingerprints that were offered as a suggestion, never offered again. */
   readonly suggested: readonly string[];
 }
@@ -143,7 +154,9 @@ export interface Store {
 
 /** Wakes a worker for a subject. At most one worker at a time handles a subject. */
 export interface Queue {
-  poke(subject: string, delaySeconds?: number): Promise<void>;
+  poke(subject: string): Promise<void>;
+  /** Pokes unless a wake-up for the subject is already waiting, running or due for a retry. */
+  pokeIfIdle(subject: string): Promise<void>;
   /** `attempt` starts at 1 and counts the tries since the last poke. Throwing means: try again later. */
   work(handler: (subject: string, attempt: number) => Promise<void>, concurrency: number): Promise<void>;
   /** Stops fetching and waits for running handlers. */

@@ -57,10 +57,18 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   }
 
   let workerId: string | null = null;
+  const poke = async (subject: string): Promise<void> => {
+    await boss.send(NAME, { subject }, { singletonKey: subject });
+    if (workerId !== null) boss.notifyWorker(workerId);
+  };
   return {
-    async poke(subject, delaySeconds) {
-      await boss.send(NAME, { subject }, { singletonKey: subject, ...(delaySeconds ? { startAfter: delaySeconds } : {}) });
-      if (workerId !== null && !delaySeconds) boss.notifyWorker(workerId);
+    poke,
+    async pokeIfIdle(subject) {
+      const live = await options.database.query(
+        `SELECT 1 FROM npu_advisor_queue.job WHERE name = '${NAME}' AND singleton_key = $1 AND state <= 'active' LIMIT 1`,
+        [subject],
+      );
+      if (live.length === 0) await poke(subject);
     },
     async work(handler, concurrency) {
       workerId = await boss.work<

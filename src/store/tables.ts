@@ -148,13 +148,14 @@ interface CheckRow {
   pr: number;
   installation_id: number | string;
   check_run_id: number | string | null;
+  url: string | null;
   phase: CheckPhase;
   conclusion: string | null;
   has_report: boolean;
   deadline_at: number | string | null;
 }
 
-const CHECK_COLUMNS = 'repo_id, sha, owner, repo, pr, installation_id, check_run_id, phase, conclusion, has_report, deadline_at';
+const CHECK_COLUMNS = 'repo_id, sha, owner, repo, pr, installation_id, check_run_id, url, phase, conclusion, has_report, deadline_at';
 
 function toCheck(row: CheckRow): CheckRecord {
   return {
@@ -165,6 +166,7 @@ function toCheck(row: CheckRow): CheckRecord {
     pr: Number(row.pr),
     installationId: Number(row.installation_id),
     checkRunId: row.check_run_id === null ? null : Number(row.check_run_id),
+    url: row.url,
     phase: row.phase,
     conclusion: row.conclusion,
     hasReport: row.has_report,
@@ -185,9 +187,9 @@ function checks(db: Database, now: Clock): Checks {
     },
     async put(record) {
       await db.query(
-        `INSERT INTO npu_advisor.check_runs (${CHECK_COLUMNS}, updated_at) VALUES (${placeholders(12, 1)})
+        `INSERT INTO npu_advisor.check_runs (${CHECK_COLUMNS}, updated_at) VALUES (${placeholders(13, 1)})
          ON CONFLICT (repo_id, sha) DO UPDATE SET owner = excluded.owner, repo = excluded.repo, pr = excluded.pr,
-           installation_id = excluded.installation_id, check_run_id = excluded.check_run_id, phase = excluded.phase,
+           installation_id = excluded.installation_id, check_run_id = excluded.check_run_id, url = excluded.url, phase = excluded.phase,
            conclusion = excluded.conclusion, has_report = excluded.has_report, deadline_at = excluded.deadline_at,
            updated_at = excluded.updated_at`,
         [
@@ -198,6 +200,7 @@ function checks(db: Database, now: Clock): Checks {
           record.pr,
           record.installationId,
           record.checkRunId,
+          record.url,
           record.phase,
           record.conclusion,
           record.hasReport,
@@ -246,7 +249,7 @@ function pullRequests(db: Database, now: Clock): PullRequests {
         commentId: row.comment_id === null ? null : Number(row.comment_id),
         bodyHash: row.body_hash,
         reportedSha: row.reported_sha,
-        findings: JSON.parse(row.findings) as PullRequestState['findings'],
+        ...(JSON.parse(row.findings) as Pick<PullRequestState, 'findings' | 'before'>),
         suggested: JSON.parse(row.suggested) as string[],
       };
     },
@@ -262,7 +265,7 @@ function pullRequests(db: Database, now: Clock): PullRequests {
           state.commentId,
           state.bodyHash,
           state.reportedSha,
-          JSON.stringify(state.findings),
+          JSON.stringify({ findings: state.findings, before: state.before }),
           JSON.stringify(state.suggested),
           now(),
         ],

@@ -32,6 +32,7 @@ const check: CheckRecord = {
   pr: 3,
   installationId: 99,
   checkRunId: 1234567890123,
+  url: 'https://github.com/acme/train/runs/1234567890123',
   phase: 'queued',
   conclusion: null,
   hasReport: false,
@@ -93,7 +94,8 @@ describe.each(stores)('the %s store', (name, url) => {
       commentId: 5,
       bodyHash: 'h',
       reportedSha: check.sha,
-      findings: [{ id: 'f1', title: '数据加载' }],
+      findings: [{ id: 'f1', title: '数据加载', saving: null }],
+      before: [{ id: 'f0', title: 'x', saving: { likely: null, ceiling: 2 } }],
       suggested: ['f1'],
     };
     await open.store.pullRequests.put(state);

@@ -22,8 +22,16 @@ export interface PostedSuggestion {
 
 const MARKER = /<!-- npu-advisor:suggestion id=([\w.:-]{1,200}) -->/;
 
+/** A fingerprint that cannot end the HTML comment it stands in. */
+export function safeFingerprint(fingerprint: string): string {
+  return fingerprint
+    .replace(/[^\w.:-]/g, '_')
+    .replace(/--+/g, '-')
+    .slice(0, 200);
+}
+
 function markerOf(fingerprint: string): string {
-  return `<!-- npu-advisor:suggestion id=${fingerprint.replace(/[^\w.:-]/g, '_')} -->`;
+  return `<!-- npu-advisor:suggestion id=${safeFingerprint(fingerprint)} -->`;
 }
 
 /** Suggestions of ours on the pull request, found by author and marker, so that a lost answer does not lead to a second one. */
@@ -61,7 +69,7 @@ export function planReview(
   const chosen: Suggestion[] = [];
   for (const suggestion of wanted) {
     if (chosen.length >= MAX_SUGGESTIONS) break;
-    if (taken.has(suggestion.fingerprint) || taken.has(suggestion.fingerprint.replace(/[^\w.:-]/g, '_'))) continue;
+    if (taken.has(suggestion.fingerprint) || taken.has(safeFingerprint(suggestion.fingerprint))) continue;
     if (!isInDiff(files, suggestion.path, suggestion.startLine, suggestion.endLine)) continue;
     const overlaps = chosen.some(
       (other) => other.path === suggestion.path && other.startLine <= suggestion.endLine && suggestion.startLine <= other.endLine,
@@ -78,17 +86,17 @@ export async function postReview(
   octokit: Octokit,
   repository: RepositoryRef,
   number: number,
-  headSha: string,
-  suggestions: readonly Suggestion[],
+  review: { readonly headSha: string; readonly body: string; readonly suggestions: readonly Suggestion[] },
 ): Promise<boolean> {
   try {
     await octokit.rest.pulls.createReview({
       owner: repository.owner,
       repo: repository.name,
       pull_number: number,
-      commit_id: headSha,
+      commit_id: review.headSha,
       event: 'COMMENT',
-      comments: suggestions.map(({ fingerprint, path, startLine, endLine, body }) => ({
+      body: review.body,
+      comments: review.suggestions.map(({ fingerprint, path, startLine, endLine, body }) => ({
         path,
         side: 'RIGHT',
         line: endLine,

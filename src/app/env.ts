@@ -1,0 +1,157 @@
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { AdviseError } from '../base/errors.ts';
+import { checkSecret } from '../github/front.ts';
+import { GITHUB_ARTIFACT_HOSTS } from '../github/outbound.ts';
+
+/** One variable of the environment. This table is the documentation, too (`npu-advise doctor`, docs/operate.md). */
+export interface Variable {
+  readonly name: string;
+  /** Text of the default; null: required or empty by default, the description says. */
+  readonly default: string | null;
+  readonly description: string;
+  readonly isSecret?: true;
+}
+
+export const VARIABLES = [
+  { name: 'APP_ID', default: null, description: 'Required. Number of the GitHub App.' },
+  { name: 'PRIVATE_KEY', default: null, description: 'Private key of the app, PEM or base64 of it. Or PRIVATE_KEY_PATH.', isSecret: true },
+  { name: 'PRIVATE_KEY_PATH', default: null, description: 'File that holds the private key.' },
+  { name: 'WEBHOOK_SECRET', default: null, description: 'Required. Secret of the webhook, at least 32 bytes.', isSecret: true },
+  { name: 'WEBHOOK_SECRET_PREVIOUS', default: null, description: 'Old secret, still accepted while it is being changed.', isSecret: true },
+  { name: 'GHE_HOST', default: null, description: 'Host (and port) of a GitHub Enterprise Server. Empty: GitHub.com.' },
+  { name: 'GHE_PROTOCOL', default: 'https', description: '`https`, or `http` for a stand-in on this machine.' },
+  { name: 'HOST', default: '127.0.0.1', description: 'Address to listen on; `0.0.0.0` in a container.' },
+  { name: 'PORT', default: '3000', description: 'Port to listen on; 0 takes a free one.' },
+  { name: 'DATABASE_URL', default: null, description: 'PostgreSQL shared by several processes. Empty: embedded store.', isSecret: true },
+  {
+    name: 'NPU_ADVISOR_DATA_DIR',
+    default: './data',
+    description: 'Folder for the embedded store, accepted deliveries and downloads. One process each.',
+  },
+  {
+    name: 'NPU_ADVISOR_ARTIFACT_HOSTS',
+    default: GITHUB_ARTIFACT_HOSTS.join(','),
+    description: 'Hosts artifacts may come from: `name`, `name:port` or `*.suffix`, separated by commas. Spelt-out hosts may be private.',
+  },
+  { name: 'NPU_ADVISOR_MAX_ARTIFACT_MB', default: '8192', description: 'Largest artifact that is downloaded.' },
+  { name: 'NPU_ADVISOR_DOWNLOAD_TIMEOUT_S', default: '1800', description: 'Time limit of one download, retries included.' },
+  { name: 'NPU_ADVISOR_ANALYSIS_TIMEOUT_S', default: '1800', description: 'Time limit of one analysis.' },
+  { name: 'NPU_ADVISOR_ANALYSIS_MEMORY_MB', default: '4096', description: 'Memory limit of the analysis process.' },
+  { name: 'NPU_ADVISOR_ANALYSES', default: '1', description: 'Analyses that run at the same time in this process.' },
+  { name: 'NPU_ADVISOR_ATTEMPTS', default: '4', description: 'Tries before a job gives up and says so on the check.' },
+  { name: 'NPU_ADVISOR_RETRY_DELAY_S', default: '10', description: 'Pause before the second try; it doubles with every further one.' },
+  { name: 'NPU_ADVISOR_SWEEP_S', default: '30', description: 'How often deadlines and forgotten work are looked for.' },
+  { name: 'NPU_ADVISOR_DRAIN_S', default: '25', description: 'How long running jobs may go on after SIGTERM.' },
+  { name: 'LOG_LEVEL', default: 'info', description: '`debug`, `info`, `warn` or `error`.' },
+  {
+    name: 'NPU_ADVISOR_TEST',
+    default: null,
+    description: 'Set to 1 in tests only: no pause between writes, and the two variables below are honoured.',
+  },
+  {
+    name: 'NPU_ADVISOR_KILL_AT',
+    default: null,
+    description: 'Tests only: the process kills itself at this point (src/app/kill-point.ts).',
+  },
+  { name: 'NPU_ADVISOR_TEST_ANALYSER', default: null, description: 'Tests only: module that takes the place of the analyser.' },
+] as const satisfies readonly Variable[];
+
+type Name = (typeof VARIABLES)[number]['name'];
+
+/** The environment, checked and typed. Plain data: it is handed to the worker thread. */
+export interface ServerOptions {
+  readonly appId: number;
+  readonly privateKey: string;
+  readonly webhookSecret: string;
+  readonly previousWebhookSecret: string | null;
+  /** REST base, e.g. `https://api.github.com`. */
+  readonly apiUrl: string;
+  readonly host: string;
+  readonly port: number;
+  readonly databaseUrl: string | null;
+  readonly dataDir: string;
+  readonly artifactHosts: readonly string[];
+  readonly maxArtifactBytes: number;
+  readonly downloadTimeoutMs: number;
+  readonly analysisTimeoutMs: number;
+  readonly analysisMemoryMb: number;
+  readonly analyses: number;
+  readonly attempts: number;
+  readonly retryDelaySeconds: number;
+  readonly sweepMs: number;
+  readonly drainMs: number;
+  readonly logLevel: string;
+  readonly isTest: boolean;
+  readonly killAt: string | null;
+  readonly testAnalyser: string | null;
+}
+
+function readPrivateKey(get: (name: Name) => string | null): string {
+  const path = get('PRIVATE_KEY_PATH');
+  const raw = get('PRIVATE_KEY') ?? (path === null ? null : readFileSync(path, 'utf8'));
+  const problem = (message: string): AdviseError =>
+    new AdviseError('private-key', message, 'Set PRIVATE_KEY or PRIVATE_KEY_PATH to the key GitHub gave for the app.');
+  if (raw === null) throw problem('PRIVATE_KEY is not set');
+  const pem = raw.includes('-----BEGIN') ? raw.replaceAll('\\n', '\n') : Buffer.from(raw, 'base64').toString('utf8');
+  if (!pem.includes('-----BEGIN') || !pem.includes('PRIVATE KEY-----')) throw problem('PRIVATE_KEY is not a private key');
+  return pem;
+}
+
+/** Reads the environment. Throws AdviseError with one clear sentence for the first thing that is wrong. */
+export function readEnv(env: Readonly<Record<string, string | undefined>>): ServerOptions {
+  const get = (name: Name): string | null => {
+    const value = env[name]?.trim();
+    if (value !== undefined && value !== '') return value;
+    return VARIABLES.find((variable) => variable.name === name)?.default ?? null;
+  };
+  const number = (name: Name, min: number, max: number): number => {
+    const value = Number(get(name));
+    if (!Number.isFinite(value) || value < min || value > max) {
+      throw new AdviseError('environment', `${name} must be a number from ${min} to ${max}`, `Correct ${name} in the environment.`);
+    }
+    return value;
+  };
+
+  const webhookSecret = checkSecret(get('WEBHOOK_SECRET') ?? undefined);
+  const previous = get('WEBHOOK_SECRET_PREVIOUS');
+  const appId = Number(get('APP_ID'));
+  if (!Number.isInteger(appId) || appId <= 0) {
+    throw new AdviseError('environment', 'APP_ID is not set to the number of the app', 'The number is on the settings page of the app.');
+  }
+  const gheHost = get('GHE_HOST');
+  const protocol = get('GHE_PROTOCOL');
+  if (protocol !== 'https' && protocol !== 'http') {
+    throw new AdviseError('environment', 'GHE_PROTOCOL must be https or http', 'Correct GHE_PROTOCOL in the environment.');
+  }
+  const isTest = env.NPU_ADVISOR_TEST === '1';
+  return {
+    appId,
+    privateKey: readPrivateKey(get),
+    webhookSecret,
+    previousWebhookSecret: previous === null ? null : checkSecret(previous, 'WEBHOOK_SECRET_PREVIOUS'),
+    apiUrl: gheHost === null ? 'https://api.github.com' : `${protocol}://${gheHost}/api/v3`,
+    host: get('HOST') ?? '127.0.0.1',
+    port: number('PORT', 0, 65_535),
+    databaseUrl: get('DATABASE_URL'),
+    dataDir: resolve(get('NPU_ADVISOR_DATA_DIR') ?? join(tmpdir(), 'npu-advisor')),
+    artifactHosts: (get('NPU_ADVISOR_ARTIFACT_HOSTS') ?? '')
+      .split(',')
+      .map((host) => host.trim())
+      .filter((host) => host !== ''),
+    maxArtifactBytes: number('NPU_ADVISOR_MAX_ARTIFACT_MB', 1, 1_000_000) * 1024 * 1024,
+    downloadTimeoutMs: number('NPU_ADVISOR_DOWNLOAD_TIMEOUT_S', 1, 86_400) * 1000,
+    analysisTimeoutMs: number('NPU_ADVISOR_ANALYSIS_TIMEOUT_S', 1, 86_400) * 1000,
+    analysisMemoryMb: number('NPU_ADVISOR_ANALYSIS_MEMORY_MB', 64, 1_000_000),
+    analyses: number('NPU_ADVISOR_ANALYSES', 1, 64),
+    attempts: number('NPU_ADVISOR_ATTEMPTS', 1, 20),
+    retryDelaySeconds: number('NPU_ADVISOR_RETRY_DELAY_S', 0, 3600),
+    sweepMs: number('NPU_ADVISOR_SWEEP_S', 0.2, 3600) * 1000,
+    drainMs: number('NPU_ADVISOR_DRAIN_S', 0, 3600) * 1000,
+    logLevel: get('LOG_LEVEL') ?? 'info',
+    isTest,
+    killAt: isTest ? get('NPU_ADVISOR_KILL_AT') : null,
+    testAnalyser: isTest ? get('NPU_ADVISOR_TEST_ANALYSER') : null,
+  };
+}

@@ -1,0 +1,357 @@
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AdviseError } from '../../base/errors.ts';
+import { matchesAny } from '../../config/glob.ts';
+import type { ConfigProblem } from '../../config/parse.ts';
+import { CONFIG_PATH, type Config, DEFAULT_CONFIG } from '../../config/schema.ts';
+import { type Artifact, chooseArtifacts, listArtifacts } from '../../github/artifacts.ts';
+import { type Octokit, PERMISSIONS, statusOf } from '../../github/client.ts';
+import { readSource, type SourceFiles } from '../../github/contents.ts';
+import { listChangedFiles } from '../../github/diff.ts';
+import { downloadArtifact, ProfileUnavailable } from '../../github/download.ts';
+import { listRuns, type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
+import { Report } from '../../model/report.ts';
+import type { NoProfileReason, WorkflowRef } from '../../render/views.ts';
+import { evaluateGate } from '../../report/gate.ts';
+import { ARCHIVE_ERROR } from '../analysis-protocol.ts';
+import { VERSION } from '../version.ts';
+import { concludeOpenCheck, ensureCheck, plainCheck, writeCheck } from './check-run.ts';
+import type { Dependencies } from './dependencies.ts';
+import { type Publication, publish, type Statement } from './publish.ts';
+import type { AnalyseRequest, Target } from './request.ts';
+import { readSettings } from './settings.ts';
+
+/** Events whose artifacts may belong to a pull request. */
+const RUN_EVENTS = ['pull_request', 'pull_request_target', 'push', 'workflow_dispatch'];
+const SOURCE_LIMITS = { maxFiles: 400, maxBytes: 6 * 1024 * 1024 };
+const DOWNLOAD_ATTEMPTS = 3;
+const MAX_ARTIFACTS = 256;
+
+/** Several requests for the same commit are one analysis. */
+export interface Analysis {
+  readonly target: Target;
+  readonly pr: number;
+  readonly headSha: string;
+  readonly run: AnalyseRequest['run'];
+  readonly isAsked: boolean;
+  /** True when an earlier try of the same analysis may have left a report to reuse. */
+  readonly isRetry: boolean;
+}
+
+/** `waiting`: another run of the commit has not finished yet. */
+export type AnalysisOutcome = 'published' | 'waiting' | 'superseded' | 'gone';
+
+interface Candidate {
+  readonly run: { readonly id: number; readonly headSha: string; readonly name: string; readonly htmlUrl: string | null };
+  readonly artifacts: readonly Artifact[];
+  readonly uploaded: readonly string[];
+}
+
+type Search =
+  | { readonly kind: 'found'; readonly candidate: Candidate }
+  | { readonly kind: 'running' }
+  | { readonly kind: 'none'; readonly reason: NoProfileReason; readonly workflow: WorkflowRef | null };
+
+export function isRunAccepted(config: Config, run: { path: string; event?: string }): boolean {
+  if (run.event !== undefined && !RUN_EVENTS.includes(run.event)) return false;
+  return config.workflows === null || matchesAny(config.workflows, run.path);
+}
+
+async function inspectRun(
+  octokit: Octokit,
+  target: Target,
+  config: Config,
+  headSha: string,
+  run: NonNullable<AnalyseRequest['run']>,
+): Promise<Candidate> {
+  const all = await listArtifacts(octokit, target.repository, run.id);
+  return {
+    run: { ...run, headSha },
+    artifacts: chooseArtifacts(all, config.artifacts, { id: run.id, headSha }).slice(0, MAX_ARTIFACTS),
+    uploaded: [...new Set(all.map(({ name }) => name))],
+  };
+}
+
+/** The newest run of the commit that uploaded a profile; the one that just finished is asked first. */
+async function findProfile(octokit: Octokit, analysis: Analysis, config: Config): Promise<Search> {
+  const { target, headSha } = analysis;
+  const looked: Candidate[] = [];
+  if (analysis.run !== null && isRunAccepted(config, analysis.run)) {
+    const candidate = await inspectRun(octokit, target, config, headSha, analysis.run);
+    if (candidate.artifacts.length > 0) return { kind: 'found', candidate };
+    looked.push(candidate);
+  }
+  let isRunning = false;
+  for (const { run, completed } of await listRuns(octokit, target.repository, headSha)) {
+    if (run.id === analysis.run?.id || !isRunAccepted(config, run)) continue;
+    if (!completed) {
+      isRunning = true;
+      continue;
+    }
+    if (looked.length >= 20) break;
+    const candidate = await inspectRun(octokit, target, config, headSha, run);
+    if (candidate.artifacts.length > 0) return { kind: 'found', candidate };
+    looked.push(candidate);
+  }
+  if (isRunning) return { kind: 'running' };
+  const [first] = looked;
+  if (first === undefined) return { kind: 'none', reason: { kind: 'no-run', deadlineMinutes: null }, workflow: null };
+  const uploaded = [...new Set(looked.flatMap((candidate) => candidate.uploaded))].slice(0, 30);
+  return { kind: 'none', reason: { kind: 'no-match', uploaded }, workflow: { name: first.run.name, url: first.run.htmlUrl } };
+}
+
+/** Names the inputs of a report: artifacts, settings and source. Equal keys, equal reports. */
+function reportKey(analysis: Analysis, artifacts: readonly Artifact[], config: Config): string {
+  const inputs = artifacts.map(({ id, bytes, digest, createdAt }) => [id, bytes, digest, createdAt]);
+  const { lang, thresholds, disabled_rules, gate } = config;
+  const parts = [VERSION, analysis.target.repository.id, analysis.pr, analysis.headSha, inputs, { lang, thresholds, disabled_rules, gate }];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
+
+async function download(
+  deps: Dependencies,
+  octokit: Octokit,
+  target: Target,
+  artifacts: readonly Artifact[],
+  folder: string,
+): Promise<string[]> {
+  const { maxArtifactBytes, downloadTimeoutMs, isTest } = deps.options;
+  const paths: string[] = [];
+  let left = maxArtifactBytes;
+  for (const artifact of artifacts) {
+    const { path, bytes } = await downloadArtifact({
+      octokit,
+      repository: target.repository,
+      artifact,
+      folder,
+      policy: deps.policy,
+      signal: deps.signal,
+      limits: { maxBytes: left, timeoutMs: downloadTimeoutMs, attempts: DOWNLOAD_ATTEMPTS, retryDelayMs: isTest ? 50 : 2000 },
+      onBytes: () => deps.killPoint('during-download'),
+    });
+    left -= bytes;
+    paths.push(path);
+  }
+  return paths;
+}
+
+/** Turns a failure that is the upload's own into words for its author; anything else is rethrown. */
+function toReason(error: unknown, artifacts: readonly Artifact[]): NoProfileReason {
+  if (error instanceof ProfileUnavailable) return error.reason;
+  if (error instanceof AdviseError && error.code.startsWith(ARCHIVE_ERROR)) {
+    return { kind: 'corrupt', artifact: artifacts.map(({ name }) => name).join(', '), detail: error.message };
+  }
+  throw error;
+}
+
+/** Analyses the profile of a commit and publishes what was found; every way out leaves the check concluded or rightly waiting. */
+export async function analysePullRequest(deps: Dependencies, analysis: Analysis): Promise<AnalysisOutcome> {
+  const { target, pr, headSha } = analysis;
+  const { repository, installationId } = target;
+  const octokit = await deps.github.client(installationId, repository, PERMISSIONS.read);
+  const pull = await readPullRequest(octokit, repository, pr);
+  const place = { target, sha: headSha, pr };
+  if (pull === null) return 'gone';
+  if (pull.headSha !== headSha || pull.state !== 'open') {
+    await concludeOpenCheck(deps, place, plainCheck(pull.state === 'open' ? 'superseded' : 'closed', 'en'));
+    return 'superseded';
+  }
+
+  const settings = await readSettings(deps, target, pull.baseRef, octokit);
+  deps.killPoint('config-read');
+  if (!settings.ok) {
+    await publishConfigProblem(deps, analysis, pull, settings.problems);
+    return 'published';
+  }
+  const config = settings.value;
+  const check = await ensureCheck(deps, place, plainCheck('queued', config.lang), config.deadline_minutes);
+  const publication = {
+    target,
+    pull,
+    sha: headSha,
+    lang: config.lang,
+    comment: config.comment,
+    suggestions: config.suggestions,
+    isAsked: analysis.isAsked,
+    checkUrl: check.url,
+    source: new Map<string, string>(),
+  } satisfies Omit<Publication, 'statement'>;
+  const sayNoProfile = (reason: NoProfileReason, workflow: WorkflowRef | null): Promise<void> =>
+    publish(deps, { ...publication, statement: noProfile(reason, workflow, config) });
+
+  const search = await findProfile(octokit, analysis, config);
+  deps.killPoint('artifact-listed');
+  if (search.kind === 'running') return 'waiting';
+  if (search.kind === 'none') {
+    // A workflow without a profile says nothing about a commit that another workflow has profiled.
+    if (check.hasReport && !analysis.isAsked) return 'published';
+    // Nobody asked and nothing has just finished: the workflow may not have been queued yet. The deadline sees to the rest.
+    if (!analysis.isAsked && (analysis.run === null || search.reason.kind === 'no-run')) return 'waiting';
+    await sayNoProfile(search.reason, search.workflow);
+    return 'published';
+  }
+
+  const { candidate } = search;
+  const workflow = { name: candidate.run.name, url: candidate.run.htmlUrl };
+  try {
+    const { report, source } = await makeReport(deps, octokit, analysis, candidate.artifacts, config);
+    if (report.verdict.outcome === 'no-data') {
+      await sayNoProfile({ kind: 'no-profile-inside', artifact: candidate.artifacts.map(({ name }) => name).join(', ') }, workflow);
+      return 'published';
+    }
+    await publish(deps, { ...publication, source: new Map(source.files), statement: { kind: 'report', report } });
+  } catch (error) {
+    if (deps.signal.aborted) throw error;
+    if (error instanceof AdviseError && !(error instanceof ProfileUnavailable) && !error.code.startsWith(ARCHIVE_ERROR)) {
+      await publish(deps, { ...publication, statement: failure(error.message, error.hint, null) });
+      return 'published';
+    }
+    await sayNoProfile(toReason(error, candidate.artifacts), workflow);
+  }
+  return 'published';
+}
+
+async function makeReport(
+  deps: Dependencies,
+  octokit: Octokit,
+  analysis: Analysis,
+  artifacts: readonly Artifact[],
+  config: Config,
+): Promise<{ report: Report; source: SourceFiles }> {
+  const { target, pr, headSha } = analysis;
+  const changed = await listChangedFiles(octokit, target.repository, pr);
+  const source = await readSource(octokit, target.repository, headSha, changed, SOURCE_LIMITS);
+  const key = reportKey(analysis, artifacts, config);
+  if (!analysis.isAsked || analysis.isRetry) {
+    const kept = Report.safeParse(await deps.store.reports.get(key));
+    if (kept.success) return { report: kept.data, source };
+  }
+
+  await mkdir(deps.scratch, { recursive: true, mode: 0o700 });
+  const folder = await mkdtemp(join(deps.scratch, 'job-'));
+  try {
+    const made = await deps.analysisSlot(async () => {
+      const paths = await download(deps, octokit, target, artifacts, folder);
+      deps.killPoint('after-download');
+      const place = { target, sha: headSha, pr };
+      await writeCheck(deps, place, { ...plainCheck('queued', config.lang), status: 'in_progress' }, false);
+      const { lang, thresholds, disabled_rules: disabledRules, gate } = config;
+      return deps.runAnalysis(
+        { paths, options: { lang, thresholds, disabledRules, gate }, source },
+        { signal: deps.signal, onStarted: () => deps.killPoint('during-analysis') },
+      );
+    });
+    const report = Report.parse({ ...made, gate: made.gate ?? evaluateGate(made, config.gate) });
+    await deps.store.reports.put({ key, repoId: target.repository.id, pr, sha: headSha, json: JSON.stringify(report) });
+    return { report, source };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function noProfile(reason: NoProfileReason, workflow: WorkflowRef | null, config: Config): Statement {
+  return {
+    kind: 'other',
+    view: (base, before) => ({
+      ...base,
+      state: 'no-profile',
+      reason,
+      workflow,
+      patterns: config.artifacts,
+      onMissing: config.on_missing,
+      previous: before,
+    }),
+  };
+}
+
+/** Nothing about the profile can be said because something of ours, or its size, was in the way. */
+export function failure(reason: string, hint: string | null, correlationId: string | null): Statement {
+  return { kind: 'other', view: (base) => ({ ...base, state: 'error', reason, hint, correlationId }) };
+}
+
+async function publishConfigProblem(
+  deps: Dependencies,
+  analysis: Analysis,
+  pull: PullRequest,
+  problems: readonly ConfigProblem[],
+): Promise<void> {
+  const { target, headSha } = analysis;
+  const check = await ensureCheck(
+    deps,
+    { target, sha: headSha, pr: pull.number },
+    plainCheck('queued', 'en'),
+    DEFAULT_CONFIG.deadline_minutes,
+  );
+  const file = problems[0]?.file ?? CONFIG_PATH;
+  await publish(deps, {
+    target,
+    pull,
+    sha: headSha,
+    lang: 'en',
+    comment: 'on-findings',
+    suggestions: 'off',
+    isAsked: analysis.isAsked,
+    checkUrl: check.url,
+    source: new Map(),
+    statement: {
+      kind: 'other',
+      view: (base) => ({ ...base, state: 'config-invalid', file, problems: problems.map(({ line, message }) => ({ line, message })) }),
+    },
+  });
+}
+
+/** Concludes a check whose deadline has passed, unless a profile is there after all. */
+export async function concludeOverdue(deps: Dependencies, target: Target, pr: number, sha: string): Promise<void> {
+  const check = await deps.store.checks.find(target.repository.id, sha);
+  if (check === null || check.phase === 'completed') return;
+  const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.read);
+  const pull = await readPullRequest(octokit, target.repository, pr);
+  const place = { target, sha, pr };
+  if (pull === null || pull.state !== 'open') return concludeOpenCheck(deps, place, plainCheck('closed', 'en'));
+  const settings = await readSettings(deps, target, pull.baseRef, octokit);
+  const config = settings.ok ? settings.value : DEFAULT_CONFIG;
+  if (pull.headSha !== sha) return concludeOpenCheck(deps, place, plainCheck('superseded', config.lang));
+  await publish(deps, {
+    target,
+    pull,
+    sha,
+    lang: config.lang,
+    comment: config.comment,
+    suggestions: 'off',
+    isAsked: false,
+    checkUrl: check.url,
+    source: new Map(),
+    statement: noProfile({ kind: 'no-run', deadlineMinutes: config.deadline_minutes }, null, config),
+  });
+}
+
+/** Last resort after the last try: says on the check, and on the comment if there is one, that it did not work. */
+export async function publishGivingUp(deps: Dependencies, analysis: Analysis, correlationId: string): Promise<void> {
+  const { target, pr, headSha } = analysis;
+  const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.read);
+  const pull = await readPullRequest(octokit, target.repository, pr);
+  if (pull === null) return;
+  const settings = await readSettings(deps, target, pull.baseRef, octokit).catch((error: unknown) => {
+    if (statusOf(error) === null) throw error;
+    return { ok: true, value: DEFAULT_CONFIG } as const;
+  });
+  const config = settings.ok ? settings.value : DEFAULT_CONFIG;
+  const reason = config.lang === 'en' ? 'the analysis did not finish after several tries' : '多次尝试后分析仍未完成';
+  const hint =
+    config.lang === 'en'
+      ? 'Try `/npu-advise rerun` later; the operator finds the reason in the log.'
+      : '请稍后使用 `/npu-advise rerun` 重试；运维人员可在日志中查到原因。';
+  await publish(deps, {
+    target,
+    pull,
+    sha: headSha,
+    lang: config.lang,
+    comment: config.comment,
+    suggestions: 'off',
+    isAsked: analysis.isAsked,
+    checkUrl: null,
+    source: new Map(),
+    statement: failure(reason, hint, correlationId),
+  });
+}

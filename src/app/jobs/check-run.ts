@@ -1,0 +1,124 @@
+import { PERMISSIONS } from '../../github/client.ts';
+import { RERUN_ACTION } from '../../github/intake.ts';
+import { createCheck, type DesiredCheck, findCheck, updateCheck } from '../../github/publish/check.ts';
+import type { Lang } from '../../model/lang.ts';
+import type { CheckRecord } from '../../store/ports.ts';
+import type { Dependencies } from './dependencies.ts';
+import type { Target } from './request.ts';
+
+const TEXT = {
+  queued: {
+    en: {
+      title: 'Waiting for a profile',
+      summary:
+        'A workflow run of this commit has to upload an Ascend profile as an artifact. `/npu-advise status` says what is waited for.',
+    },
+    zh: {
+      title: '等待 profile',
+      summary: '该提交的工作流需要以 artifact 形式上传 Ascend profile。`/npu-advise status` 可查看正在等待的内容。',
+    },
+  },
+  superseded: {
+    en: { title: 'Superseded by a newer commit', summary: 'The pull request has moved on; its newest commit has a check of its own.' },
+    zh: { title: '已被更新的提交取代', summary: '本 PR 已有更新的提交，最新提交有自己的检查。' },
+  },
+  closed: {
+    en: { title: 'Pull request closed', summary: 'The pull request was closed before a profile arrived.' },
+    zh: { title: 'PR 已关闭', summary: '在收到 profile 之前，本 PR 已关闭。' },
+  },
+  queue: {
+    en: {
+      title: 'Nothing to do in the merge queue',
+      summary: 'Profiles are looked at on pull requests; the check of the pull request has decided.',
+    },
+    zh: { title: '合并队列中无需检查', summary: 'profile 在 PR 中检查，结论以 PR 的检查为准。' },
+  },
+} as const;
+
+/** A check that carries no report. */
+export function plainCheck(kind: keyof typeof TEXT, lang: Lang): DesiredCheck {
+  const isOpen = kind === 'queued';
+  return {
+    status: isOpen ? 'queued' : 'completed',
+    conclusion: isOpen ? null : 'neutral',
+    ...TEXT[kind][lang],
+    text: '',
+    annotations: [],
+    actions: [],
+  };
+}
+
+/** The button of a finished check. */
+export function rerunAction(lang: Lang): DesiredCheck['actions'] {
+  return [
+    lang === 'en'
+      ? { label: 'Analyse again', description: 'Look for profiles of this commit again', identifier: RERUN_ACTION }
+      : { label: '重新分析', description: '重新查找该提交的 profile', identifier: RERUN_ACTION },
+  ];
+}
+
+export interface CheckPlace {
+  readonly target: Target;
+  readonly sha: string;
+  readonly pr: number;
+}
+
+/**
+ * The record of our check run on a commit, with the run found or created on GitHub. Holding a lock for the commit, and asking
+ * GitHub before creating, makes it one run even when two jobs ask or a process died between the creation and our note of it.
+ */
+export async function ensureCheck(
+  deps: Dependencies,
+  place: CheckPlace,
+  initial: DesiredCheck,
+  deadlineMinutes: number | null,
+): Promise<CheckRecord & { checkRunId: number }> {
+  const { target, sha, pr } = place;
+  const { repository, installationId } = target;
+  return deps.store.database.exclusively(`check/${repository.id}/${sha}`, async () => {
+    const known = await deps.store.checks.find(repository.id, sha);
+    if (known !== null && known.checkRunId !== null) return { ...known, checkRunId: known.checkRunId };
+    const octokit = await deps.github.client(installationId, repository, PERMISSIONS.publish);
+    const app = await deps.github.identity();
+    const found = (await findCheck(octokit, repository, sha, app)) ?? (await createCheck(octokit, repository, sha, initial));
+    const record = {
+      repoId: repository.id,
+      owner: repository.owner,
+      repo: repository.name,
+      sha,
+      pr,
+      installationId,
+      checkRunId: found.id,
+      url: found.url,
+      phase: found.status === 'completed' ? 'completed' : found.status === 'in_progress' ? 'in_progress' : 'queued',
+      conclusion: found.conclusion,
+      hasReport: false,
+      deadlineAt: deadlineMinutes === null ? null : deps.now() + deadlineMinutes * 60_000,
+    } as const;
+    await deps.store.checks.put(record);
+    return record;
+  });
+}
+
+/** Writes a state to the check run of a commit and remembers it. */
+export async function writeCheck(deps: Dependencies, place: CheckPlace, desired: DesiredCheck, hasReport: boolean): Promise<CheckRecord> {
+  const { target } = place;
+  const record = await ensureCheck(deps, place, { ...desired, status: 'in_progress' }, null);
+  const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.publish);
+  await updateCheck(octokit, target.repository, record.checkRunId, desired);
+  const next: CheckRecord = {
+    ...record,
+    phase: desired.status,
+    conclusion: desired.status === 'completed' ? desired.conclusion : null,
+    hasReport: hasReport || (record.hasReport && desired.status === 'completed'),
+  };
+  await deps.store.checks.put(next);
+  return next;
+}
+
+/** Concludes a check that is still open; one that is concluded stays as it is. */
+export async function concludeOpenCheck(deps: Dependencies, place: CheckPlace, desired: DesiredCheck): Promise<void> {
+  const known = await deps.store.checks.find(place.target.repository.id, place.sha);
+  if (known === null || known.phase === 'completed') return;
+  await writeCheck(deps, place, desired, known.hasReport);
+}

@@ -1,0 +1,31 @@
+import type { RuleCatalog } from '../../config/parse.ts';
+import type { GitHub } from '../../github/client.ts';
+import type { Logger } from '../../github/log.ts';
+import type { OutboundPolicy } from '../../github/outbound.ts';
+import type { Queue, Store } from '../../store/ports.ts';
+import type { RunAnalysis } from '../analysis-runner.ts';
+import type { ServerOptions } from '../env.ts';
+import type { KillPoint } from '../kill-point.ts';
+
+/** Everything a job touches. Built once by the work thread; tests may build their own. */
+export interface Dependencies {
+  readonly store: Store;
+  readonly queue: Queue;
+  readonly github: GitHub;
+  readonly runAnalysis: RunAnalysis;
+  readonly policy: OutboundPolicy;
+  readonly catalog: RuleCatalog | undefined;
+  readonly log: Logger;
+  readonly options: Pick<
+    ServerOptions,
+    'maxArtifactBytes' | 'downloadTimeoutMs' | 'attempts' | 'retryDelaySeconds' | 'analyses' | 'isTest'
+  >;
+  /** Folder for downloads; each job makes its own below it. */
+  readonly scratch: string;
+  readonly killPoint: (point: KillPoint) => void;
+  /** Aborted when the process is told to stop and its grace is over. */
+  readonly signal: AbortSignal;
+  /** Lets a bounded number of analyses run. */
+  readonly analysisSlot: <T>(body: () => Promise<T>) => Promise<T>;
+  readonly now: () => number;
+}

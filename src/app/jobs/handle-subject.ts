@@ -1,0 +1,343 @@
+import { randomUUID } from 'node:crypto';
+import type { StatusFacts } from '../../commands/command.ts';
+import { executeCommands } from '../../commands/execute.ts';
+import { matchesAny } from '../../config/glob.ts';
+import { DEFAULT_CONFIG } from '../../config/schema.ts';
+import { listArtifacts } from '../../github/artifacts.ts';
+import { type Octokit, PERMISSIONS, statusOf } from '../../github/client.ts';
+import type { Task } from '../../github/intake.ts';
+import { permissionOf, type Reaction, react } from '../../github/permission.ts';
+import { applyComment, listOwnComments } from '../../github/publish/comment.ts';
+import { findPullRequests, listRuns, readPullRequest } from '../../github/pull-requests.ts';
+import { Report } from '../../model/report.ts';
+import { prose } from '../../render/escape.ts';
+import type { WorkRequest } from '../../store/ports.ts';
+import { type Analysis, analysePullRequest, concludeOverdue, isRunAccepted, publishGivingUp } from './analyse-pull-request.ts';
+import { concludeOpenCheck, ensureCheck, plainCheck, writeCheck } from './check-run.ts';
+import type { Dependencies } from './dependencies.ts';
+import { type AnalyseRequest, PullRequestRequest, type Target, TaskRequest } from './request.ts';
+import { readSettings } from './settings.ts';
+import { subjectOf } from './subject.ts';
+
+/** A deadline that could not be acted on is looked at again after this. */
+const OVERDUE_AGAIN_MS = 15 * 60_000;
+
+type TaskOf<Kind extends Task['kind']> = Extract<Task, { kind: Kind }>;
+
+/** Asks for an analysis; the same origin asks once. */
+export async function requestAnalysis(deps: Dependencies, origin: string, payload: Omit<AnalyseRequest, 'kind'>): Promise<void> {
+  const subject = subjectOf.pullRequest(payload.repository, payload.pr);
+  await deps.store.requests.add({ subject, kind: 'analyse', origin, payload: { kind: 'analyse', ...payload } });
+  await deps.queue.poke(subject);
+}
+
+/** A finished run: find its pull requests. None: closed or pushed over since, then only an open check is concluded. */
+async function handleRun(deps: Dependencies, task: TaskOf<'run-completed'>, origin: string): Promise<void> {
+  const { installationId, repository, run } = task;
+  const octokit = await deps.github.client(installationId, repository, PERMISSIONS.resolve);
+  const pulls = await findPullRequests(octokit, repository, run);
+  if (pulls.length === 0) {
+    deps.log.info({ repository: repository.id, run: run.id, sha: run.headSha }, 'run belongs to no open pull request');
+    const check = await deps.store.checks.find(repository.id, run.headSha);
+    if (check !== null) {
+      await concludeOpenCheck(
+        deps,
+        { target: { installationId, repository }, sha: run.headSha, pr: check.pr },
+        plainCheck('superseded', 'en'),
+      );
+    }
+    return;
+  }
+  const { id, name, path, htmlUrl } = run;
+  for (const pull of pulls) {
+    await requestAnalysis(deps, origin, {
+      installationId,
+      repository,
+      pr: pull.number,
+      headSha: run.headSha,
+      run: { id, name, path, htmlUrl },
+      isAsked: false,
+      commentId: null,
+    });
+  }
+}
+
+/** A new head: its check is queued, so that a required check is never missing. */
+async function handleHead(
+  deps: Dependencies,
+  task: TaskOf<'head-changed'> | TaskOf<'merge-group'> | TaskOf<'rerun'>,
+  origin: string,
+): Promise<void> {
+  const { installationId, repository, headSha } = task;
+  const target: Target = { installationId, repository };
+  if (task.kind === 'merge-group') {
+    await writeCheck(deps, { target, sha: headSha, pr: 0 }, plainCheck('queue', 'en'), false);
+    return;
+  }
+  if (task.kind === 'rerun') return handleRerun(deps, task, origin);
+  const octokit = await deps.github.client(installationId, repository, PERMISSIONS.read);
+  const pull = await readPullRequest(octokit, repository, task.pr);
+  if (pull === null) return;
+  const settings = await readSettings(deps, target, pull.baseRef, octokit);
+  const config = settings.ok ? settings.value : DEFAULT_CONFIG;
+  const known = await deps.store.checks.find(repository.id, headSha);
+  const check = await ensureCheck(deps, { target, sha: headSha, pr: task.pr }, plainCheck('queued', config.lang), config.deadline_minutes);
+  if (known === null && check.phase === 'queued') {
+    // The run may have finished before the pull request was opened; then there is something to analyse already.
+    const common = { installationId, repository, pr: task.pr, headSha, run: null, isAsked: false, commentId: null };
+    await requestAnalysis(deps, origin, common);
+  }
+}
+
+async function handleRerun(deps: Dependencies, task: TaskOf<'rerun'>, origin: string): Promise<void> {
+  const { installationId, repository, headSha, actor } = task;
+  const app = await deps.github.identity();
+  if (task.appId !== app.id) return;
+  const check = await deps.store.checks.find(repository.id, headSha);
+  if (check === null || check.pr === 0) return;
+  const octokit = await deps.github.client(installationId, repository, PERMISSIONS.command);
+  if (actor !== null) {
+    const pull = await readPullRequest(octokit, repository, check.pr);
+    const isAuthor = pull?.author.toLowerCase() === actor.toLowerCase();
+    const permission = isAuthor ? 'write' : await permissionOf(octokit, repository, actor);
+    if (permission !== 'write' && permission !== 'admin') {
+      deps.log.info({ repository: repository.id, pr: check.pr }, 'button pressed without the right to');
+      return;
+    }
+  }
+  await requestAnalysis(deps, origin, { installationId, repository, pr: check.pr, headSha, run: null, isAsked: true, commentId: null });
+}
+
+async function statusFacts(
+  deps: Dependencies,
+  octokit: Octokit,
+  target: Target,
+  pr: number,
+  baseRef: string,
+  headSha: string,
+): Promise<StatusFacts> {
+  const { repository } = target;
+  const settings = await readSettings(deps, target, baseRef, octokit);
+  const config = settings.ok ? settings.value : DEFAULT_CONFIG;
+  const check = await deps.store.checks.find(repository.id, headSha);
+  const latest = Report.safeParse(await deps.store.reports.latest(repository.id, headSha));
+  const reader = await deps.github.client(target.installationId, repository, PERMISSIONS.read);
+  const runs: StatusFacts['runs'][number][] = [];
+  for (const { run, completed } of (await listRuns(reader, repository, headSha)).slice(0, 10)) {
+    if (!isRunAccepted(config, run)) {
+      const ignoredBecause =
+        config.lang === 'en' ? 'ignored, its file or event is not among those accepted' : '已忽略，其文件或触发事件不在接受范围内';
+      runs.push({ name: run.name, completed, matching: 0, uploaded: 0, ignoredBecause });
+      continue;
+    }
+    const artifacts = completed ? await listArtifacts(reader, repository, run.id) : [];
+    const matching = artifacts.filter(({ name }) => matchesAny(config.artifacts, name)).length;
+    runs.push({ name: run.name, completed, matching, uploaded: artifacts.length, ignoredBecause: null });
+  }
+  return {
+    check: check === null ? null : { phase: check.phase, conclusion: check.conclusion },
+    verdict: latest.success ? String(prose(latest.data.verdict.text)) : null,
+    pending: (await deps.store.requests.pending(subjectOf.pullRequest(repository, pr))).length,
+    deadlineAt: check?.deadlineAt ?? null,
+    patterns: config.artifacts,
+    runs,
+  };
+}
+
+async function handleComment(deps: Dependencies, request: WorkRequest, stored: TaskRequest, task: TaskOf<'comment'>): Promise<void> {
+  const { installationId, repository, pr, commentId, actor, commands } = task;
+  const target: Target = { installationId, repository };
+  const octokit = await deps.github.client(installationId, repository, PERMISSIONS.command);
+  const pull = await readPullRequest(octokit, repository, pr);
+  if (pull === null) return;
+  const headSha = stored.headSha ?? pull.headSha;
+  // Remembered before anything else: a later push must not change what was asked for.
+  if (stored.headSha === null) await deps.store.requests.rewrite(request.id, { ...stored, headSha });
+  await react(octokit, repository, commentId, 'eyes');
+  const settings = await readSettings(deps, target, pull.baseRef, octokit);
+  const lang = settings.ok ? settings.value.lang : 'en';
+  const app = await deps.github.identity();
+
+  const result = await executeCommands({
+    lines: commands,
+    lang,
+    actor,
+    author: pull.author,
+    headSha,
+    permission: () => permissionOf(octokit, repository, actor),
+    clientFor: (index) => ({
+      async reply(text) {
+        const marker = `<!-- npu-advisor:reply comment=${commentId} command=${index} -->`;
+        const given = await listOwnComments(octokit, repository, pr, app, marker);
+        if (given.length === 0) await applyComment(octokit, repository, pr, [{ op: 'create', body: `${marker}\n${text}` }]);
+      },
+      requestAnalysis: (sha) =>
+        requestAnalysis(deps, `comment/${commentId}`, {
+          installationId,
+          repository,
+          pr,
+          headSha: sha,
+          run: null,
+          isAsked: true,
+          commentId,
+        }),
+      status: (sha) => statusFacts(deps, octokit, target, pr, pull.baseRef, sha),
+    }),
+  });
+  if (result !== 'started') await react(octokit, repository, commentId, result === 'done' ? '+1' : 'confused');
+}
+
+async function reactAll(deps: Dependencies, target: Target, commentIds: readonly number[], reaction: Reaction): Promise<void> {
+  if (commentIds.length === 0) return;
+  const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.command);
+  for (const commentId of commentIds) await react(octokit, target.repository, commentId, reaction);
+}
+
+interface Group {
+  readonly analysis: Analysis;
+  readonly requests: readonly WorkRequest[];
+  readonly commentIds: readonly number[];
+}
+
+/** Requests for the same commit are one analysis: of the newest run, asked for if any of them was. */
+function groupAnalyses(requests: readonly { request: WorkRequest; payload: AnalyseRequest }[]): Group[] {
+  const groups = Map.groupBy(requests, ({ payload }) => payload.headSha);
+  return [...groups].map(([headSha, items]) => {
+    const newest = items.at(-1)!.payload;
+    const { installationId, repository, pr } = newest;
+    return {
+      requests: items.map(({ request }) => request),
+      commentIds: items.flatMap(({ payload }) => (payload.commentId === null ? [] : [payload.commentId])),
+      analysis: {
+        target: { installationId, repository },
+        pr,
+        headSha,
+        run: items.findLast(({ payload }) => payload.run !== null)?.payload.run ?? null,
+        isAsked: items.some(({ payload }) => payload.isAsked),
+        isRetry: items.some(({ request }) => request.attempts > 0),
+      },
+    };
+  });
+}
+
+/** True for answers that no further try will change: the app was removed or may not do this. */
+function isHopeless(error: unknown): boolean {
+  const status = statusOf(error);
+  return status === 401 || status === 404 || status === 410 || status === 451;
+}
+
+type Settle = (
+  requests: readonly WorkRequest[],
+  work: () => Promise<string>,
+  giveUp: (correlationId: string) => Promise<void>,
+) => Promise<void>;
+
+/** Runs work for some requests: settled when it ends, tried again later when it throws, given up after the last try. */
+function createSettle(deps: Dependencies, subject: string): Settle {
+  return async (requests, work, giveUp) => {
+    const ids = requests.map(({ id }) => id);
+    const attempt = Math.max(0, ...requests.map(({ attempts }) => attempts)) + 1;
+    const abandon = async (error: unknown): Promise<void> => {
+      const correlationId = randomUUID().slice(0, 8);
+      deps.log.error({ err: error, subject, attempt, correlationId }, 'job given up');
+      await giveUp(correlationId).catch((failure: unknown) =>
+        deps.log.error({ err: failure, subject, correlationId }, 'giving up could not be published'),
+      );
+      await deps.store.requests.settle(ids, 'failed', correlationId);
+    };
+    if (attempt > deps.options.attempts) return abandon(new Error('the process ended during every try'));
+    await deps.store.requests.begin(ids);
+    try {
+      const note = await work();
+      await deps.store.requests.settle(ids, 'done', note);
+    } catch (error) {
+      if (deps.signal.aborted) throw error;
+      if (attempt >= deps.options.attempts || isHopeless(error)) return abandon(error);
+      deps.log.warn({ err: error, subject, attempt }, 'job failed, will be tried again');
+      throw error;
+    }
+  };
+}
+
+async function handlePullRequest(deps: Dependencies, pending: readonly WorkRequest[], settle: Settle): Promise<void> {
+  const analyses: { request: WorkRequest; payload: AnalyseRequest }[] = [];
+  for (const request of pending) {
+    const payload = PullRequestRequest.parse(request.payload);
+    if (payload.kind === 'analyse') {
+      analyses.push({ request, payload });
+      continue;
+    }
+    const { installationId, repository, pr, headSha } = payload;
+    const target = { installationId, repository };
+    await settle(
+      [request],
+      async () => {
+        if (payload.kind === 'overdue') await concludeOverdue(deps, target, pr, headSha);
+        else {
+          for (const check of await deps.store.checks.openOfPullRequest(repository.id, pr)) {
+            await concludeOpenCheck(deps, { target, sha: check.sha, pr }, plainCheck('closed', 'en'));
+          }
+        }
+        return payload.kind;
+      },
+      async () => {
+        const check = await deps.store.checks.find(repository.id, headSha);
+        if (check !== null) await deps.store.checks.put({ ...check, deadlineAt: deps.now() + OVERDUE_AGAIN_MS });
+      },
+    );
+  }
+  for (const { analysis, requests, commentIds } of groupAnalyses(analyses)) {
+    await settle(
+      requests,
+      async () => {
+        deps.killPoint('job-started');
+        const outcome = await analysePullRequest(deps, analysis);
+        deps.log.info({ repository: analysis.target.repository.id, pr: analysis.pr, sha: analysis.headSha, outcome }, 'analysis handled');
+        await reactAll(deps, analysis.target, commentIds, outcome === 'published' || outcome === 'waiting' ? '+1' : 'confused');
+        return outcome;
+      },
+      async (correlationId) => {
+        await publishGivingUp(deps, analysis, correlationId);
+        await reactAll(deps, analysis.target, commentIds, 'confused');
+      },
+    );
+  }
+}
+
+async function handleTask(deps: Dependencies, request: WorkRequest): Promise<string> {
+  const stored = TaskRequest.parse(request.payload);
+  const { task } = stored;
+  switch (task.kind) {
+    case 'run-completed':
+      await handleRun(deps, task, request.origin);
+      break;
+    case 'head-changed':
+    case 'merge-group':
+    case 'rerun':
+      await handleHead(deps, task, request.origin);
+      break;
+    case 'comment':
+      await handleComment(deps, request, stored, task);
+      break;
+    default:
+      throw new Error(`no job for ${task.kind}`);
+  }
+  return task.kind;
+}
+
+/** Works off everything that is pending for a subject. */
+export async function handleSubject(deps: Dependencies, subject: string): Promise<void> {
+  const settle = createSettle(deps, subject);
+  for (;;) {
+    const pending = await deps.store.requests.pending(subject);
+    if (pending.length === 0) return;
+    if (subject.startsWith('pull-request/')) await handlePullRequest(deps, pending, settle);
+    else
+      for (const request of pending)
+        await settle(
+          [request],
+          () => handleTask(deps, request),
+          async () => {},
+        );
+  }
+}

@@ -1,0 +1,231 @@
+import { createHash } from 'node:crypto';
+import type { Config } from '../../config/schema.ts';
+import { PERMISSIONS } from '../../github/client.ts';
+import { type ChangedFile, listChangedFiles } from '../../github/diff.ts';
+import { applyComment, COMMENT_MARKER, hashBody, listOwnComments, planComment } from '../../github/publish/comment.ts';
+import {
+  listPostedSuggestions,
+  type PostedSuggestion,
+  planReview,
+  postReview,
+  type Suggestion,
+  safeFingerprint,
+} from '../../github/publish/review.ts';
+import { type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
+import type { Lang } from '../../model/lang.ts';
+import type { Finding, Report } from '../../model/report.ts';
+import { renderCheck } from '../../render/check.ts';
+import { renderComment } from '../../render/comment.ts';
+import { renderReviewBody, renderReviewComment } from '../../render/review.ts';
+import { numberFindings } from '../../render/standing.ts';
+import type { CommentView } from '../../render/views.ts';
+import type { PostedFinding, PullRequestState } from '../../store/ports.ts';
+import { rerunAction, writeCheck } from './check-run.ts';
+import type { Dependencies } from './dependencies.ts';
+import type { Target } from './request.ts';
+
+/** What is to be said about a commit, without the parts that depend on what was posted before. */
+export type Statement =
+  | { readonly kind: 'report'; readonly report: Report }
+  | {
+      readonly kind: 'other';
+      readonly view: (base: ViewBase, before: readonly PostedFinding[]) => Exclude<CommentView, { state: 'report' }>;
+    };
+
+export interface ViewBase {
+  readonly lang: Lang;
+  readonly appSlug: string;
+  readonly pr: number;
+  readonly sha: string;
+  readonly links: { readonly htmlBase: string | null; readonly report: string | null };
+}
+
+export interface Publication {
+  readonly target: Target;
+  readonly pull: PullRequest;
+  /** The commit that was looked at; the pull request may have moved on meanwhile. */
+  readonly sha: string;
+  readonly lang: Lang;
+  readonly comment: Config['comment'];
+  readonly suggestions: Config['suggestions'];
+  /** A person asked: say it in a comment even when there is nothing to say. */
+  readonly isAsked: boolean;
+  readonly statement: Statement;
+  /** Page of the check run, which holds the full report. */
+  readonly checkUrl: string | null;
+  /** Text of the head's files, for annotations on lines that exist. */
+  readonly source: ReadonlyMap<string, string>;
+}
+
+function isWorthAComment(report: Report): boolean {
+  if (report.gate?.outcome === 'fail') return true;
+  return report.findings.some((finding) => finding.symptomOf === null && finding.severity !== 'info');
+}
+
+function mayCreate({ comment, isAsked, statement }: Publication): boolean {
+  if (comment === 'off') return false;
+  if (comment === 'always' || isAsked) return true;
+  return statement.kind === 'report' && isWorthAComment(statement.report);
+}
+
+/** The statement's text: no signs of when it was made, so that equal findings give equal text. */
+function hashReport(report: Report): string {
+  return createHash('sha256')
+    .update(JSON.stringify([report.job, report.findings, report.gate]))
+    .digest('hex')
+    .slice(0, 12);
+}
+
+function toPosted(finding: Finding): PostedFinding {
+  const saving = finding.saving === null ? null : { likely: finding.saving.perStepMs.likely, ceiling: finding.saving.perStepMs.ceiling };
+  return { id: finding.id, title: finding.title, saving };
+}
+
+function suggestionUrls(report: Report, posted: readonly PostedSuggestion[]): Record<string, string> {
+  const byFingerprint = new Map(posted.map(({ fingerprint, url }) => [fingerprint, url]));
+  const pairs = report.findings.flatMap(({ id }) => {
+    const url = byFingerprint.get(safeFingerprint(id));
+    return url === undefined ? [] : [[id, url] as const];
+  });
+  return Object.fromEntries(pairs);
+}
+
+function wantedSuggestions(report: Report, lang: Lang, commentUrl: string | null): Suggestion[] {
+  return numberFindings(report.findings).flatMap(({ number, finding }) => {
+    const edit = finding.recommendations.flatMap((recommendation) => recommendation.edits).find(({ kind }) => kind === 'suggestion');
+    if (edit === undefined) return [];
+    const body = renderReviewComment(finding, edit, lang, { number, url: commentUrl });
+    return [{ fingerprint: finding.id, path: edit.file, startLine: edit.startLine, endLine: edit.endLine, body }];
+  });
+}
+
+/**
+ * Brings comment, check run and suggestions to the state the statement asks for. Whatever is already there is found and reused,
+ * so that doing it again after a crash at any point changes nothing that is right.
+ */
+export async function publish(deps: Dependencies, publication: Publication): Promise<void> {
+  const { target, pull, sha, lang, statement } = publication;
+  const { repository, installationId } = target;
+  const octokit = await deps.github.client(installationId, repository, PERMISSIONS.publish);
+  const app = await deps.github.identity();
+  const place = { target, sha, pr: pull.number };
+
+  const current = await readPullRequest(octokit, repository, pull.number);
+  const isCurrent = current !== null && current.headSha === sha && current.state === 'open';
+  const state: PullRequestState = (await deps.store.pullRequests.find(repository.id, pull.number)) ?? {
+    repoId: repository.id,
+    pr: pull.number,
+    commentId: null,
+    bodyHash: null,
+    reportedSha: null,
+    findings: [],
+    before: [],
+    suggested: [],
+  };
+  const before = state.reportedSha === sha ? state.before : state.findings;
+  let posted = isCurrent && statement.kind === 'report' ? await listPostedSuggestions(octokit, repository, pull.number, app) : [];
+
+  const viewWith = (report: string | null): CommentView => {
+    const base: ViewBase = { lang, appSlug: app.slug, pr: pull.number, sha, links: { htmlBase: pull.headHtmlUrl, report } };
+    if (statement.kind === 'other') return statement.view(base, before);
+    return {
+      ...base,
+      state: 'report',
+      report: statement.report,
+      reportHash: hashReport(statement.report),
+      suggestions: suggestionUrls(statement.report, posted),
+      previous: before,
+      baselineMissing: false,
+      fromFork: pull.headRepoId !== pull.baseRepoId,
+      pendingSha: null,
+    };
+  };
+
+  deps.killPoint('before-comment');
+  let saved = state;
+  let commentUrl: string | null = null;
+  const syncComment = async (): Promise<void> => {
+    const body = renderComment(viewWith(publication.checkUrl));
+    const existing = await listOwnComments(octokit, repository, pull.number, app, COMMENT_MARKER);
+    const remembered = saved.commentId === null || saved.bodyHash === null ? null : { id: saved.commentId, hash: saved.bodyHash };
+    const operations = planComment({ body, mayCreate: mayCreate(publication) }, existing, remembered);
+    const standing = await applyComment(octokit, repository, pull.number, operations);
+    if (operations.some(({ op }) => op === 'create')) deps.killPoint('after-comment-created');
+    commentUrl = standing?.url ?? existing[0]?.url ?? null;
+    const findings = statement.kind === 'report' ? statement.report.findings.filter((f) => f.severity !== 'info').map(toPosted) : [];
+    const isReport = statement.kind === 'report';
+    saved = {
+      ...saved,
+      commentId: standing?.id ?? null,
+      bodyHash: standing === null ? null : hashBody(body),
+      ...(isReport ? { reportedSha: sha, findings, before } : {}),
+    };
+    await deps.store.pullRequests.put(saved);
+    if (operations.some(({ op }) => op === 'create')) await removeDuplicates();
+  };
+  /** Reads may lag behind writes: after a creation, look once more and keep the oldest. */
+  const removeDuplicates = async (): Promise<void> => {
+    const again = await listOwnComments(octokit, repository, pull.number, app, COMMENT_MARKER);
+    const [oldest, ...surplus] = again;
+    if (oldest === undefined || surplus.length === 0) return;
+    await applyComment(
+      octokit,
+      repository,
+      pull.number,
+      surplus.map(({ id }) => ({ op: 'delete', id }) as const),
+    );
+    saved = { ...saved, commentId: oldest.id, bodyHash: null };
+    await deps.store.pullRequests.put(saved);
+  };
+  if (isCurrent) await deps.store.database.exclusively(`comment/${repository.id}/${pull.number}`, syncComment);
+
+  deps.killPoint('between-comment-and-check');
+  const rendered = renderCheck({ comment: viewWith(null), annotatable: annotatableIn(publication.source) });
+  await writeCheck(
+    deps,
+    place,
+    { ...rendered, actions: rendered.status === 'completed' ? rerunAction(lang) : [] },
+    statement.kind === 'report',
+  );
+  deps.killPoint('after-check-updated');
+
+  if (!isCurrent || statement.kind !== 'report') return;
+  if (publication.suggestions === 'off' || (publication.suggestions === 'on-request' && !publication.isAsked)) return;
+  const wanted = wantedSuggestions(statement.report, lang, commentUrl);
+  if (wanted.length === 0) return;
+  const files: ChangedFile[] = await listChangedFiles(octokit, repository, pull.number);
+  const chosen = planReview(wanted, posted, saved.suggested, files, sha);
+  if (chosen.length === 0) return;
+  // The diff was read after the head; if the head moved in between, GitHub's own check of commit and lines decides.
+  const still = await readPullRequest(octokit, repository, pull.number);
+  if (still?.headSha !== sha) return;
+  const isPosted = await postReview(octokit, repository, pull.number, {
+    headSha: sha,
+    body: renderReviewBody(chosen.length, sha, lang, commentUrl),
+    suggestions: chosen,
+  });
+  deps.killPoint('after-suggestions');
+  if (!isPosted) {
+    deps.log.warn({ repository: repository.id, pr: pull.number }, 'suggestions were refused');
+    return;
+  }
+  saved = { ...saved, suggested: [...new Set([...saved.suggested, ...chosen.map(({ fingerprint }) => fingerprint)])].slice(-500) };
+  await deps.store.pullRequests.put(saved);
+  // Second edit, without a mail to anyone: the rows of the comment now link to their suggestions.
+  posted = await listPostedSuggestions(octokit, repository, pull.number, app);
+  await deps.store.database.exclusively(`comment/${repository.id}/${pull.number}`, syncComment);
+}
+
+function annotatableIn(source: ReadonlyMap<string, string>): (path: string, line: number) => boolean {
+  const counts = new Map<string, number>();
+  return (path, line) => {
+    const text = source.get(path);
+    if (text === undefined) return false;
+    let count = counts.get(path);
+    if (count === undefined) {
+      count = text.split('\n').length;
+      counts.set(path, count);
+    }
+    return line >= 1 && line <= count;
+  };
+}

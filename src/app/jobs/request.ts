@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { Task } from '../../github/intake.ts';
+
+const Id = z.number().int().positive();
+const Repository = z.object({ id: Id, owner: z.string(), name: z.string() });
+const Sha = z.string();
+
+/** Where a request applies. */
+export const Target = z.object({ installationId: Id, repository: Repository });
+export type Target = z.infer<typeof Target>;
+
+const Run = z.object({ id: Id, name: z.string(), path: z.string(), htmlUrl: z.string().nullable() });
+
+/** Requests about a pull request, handled one at a time for each. */
+export const PullRequestRequest = z.discriminatedUnion('kind', [
+  Target.extend({
+    kind: z.literal('analyse'),
+    pr: Id,
+    headSha: Sha,
+    /** The run that finished; null: look through the runs of the commit. */
+    run: Run.nullable(),
+    /** Asked for by a person: create the comment, and do not reuse an older report. */
+    isAsked: z.boolean(),
+    /** Comment to react to at the end. */
+    commentId: Id.nullable(),
+  }),
+  Target.extend({ kind: z.literal('close'), pr: Id, headSha: Sha }),
+  Target.extend({ kind: z.literal('overdue'), pr: Id, headSha: Sha }),
+]);
+export type PullRequestRequest = z.infer<typeof PullRequestRequest>;
+export type AnalyseRequest = Extract<PullRequestRequest, { kind: 'analyse' }>;
+
+/** A task as stored for the other subjects; a command also remembers the head it was given for. */
+export const TaskRequest = z.object({ task: Task, headSha: Sha.nullable().default(null) });
+export type TaskRequest = z.infer<typeof TaskRequest>;

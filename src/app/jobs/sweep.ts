@@ -1,0 +1,28 @@
+import type { Dependencies } from './dependencies.ts';
+import { subjectOf } from './subject.ts';
+
+const DAY = 24 * 3600 * 1000;
+const BATCH = 200;
+const KEEP_REPORTS = 2000;
+
+/** Requests the conclusion of checks whose deadline has passed and wakes work that nobody is woken for. */
+export async function sweep(deps: Dependencies): Promise<void> {
+  const { store, queue } = deps;
+  for (const check of await store.checks.overdue(deps.now(), BATCH)) {
+    const repository = { id: check.repoId, owner: check.owner, name: check.repo };
+    const subject = subjectOf.pullRequest(repository, check.pr);
+    const payload = { kind: 'overdue', installationId: check.installationId, repository, pr: check.pr, headSha: check.sha };
+    await store.requests.add({ subject, kind: 'overdue', origin: `${check.sha}@${check.deadlineAt}`, payload });
+  }
+  // The table of requests is the truth; a wake-up that was lost with a process is made up for here.
+  for (const subject of await store.requests.pendingSubjects(BATCH)) await queue.pokeIfIdle(subject);
+}
+
+/** Forgets what is old. */
+export async function prune(deps: Dependencies): Promise<void> {
+  const now = deps.now();
+  await deps.store.deliveries.prune(now - 14 * DAY);
+  await deps.store.requests.prune(now - 14 * DAY);
+  await deps.store.checks.prune(now - 90 * DAY);
+  await deps.store.reports.prune(now - 90 * DAY, KEEP_REPORTS);
+}

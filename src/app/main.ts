@@ -1,0 +1,191 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Worker } from 'node:worker_threads';
+import { createNodeMiddleware, Probot } from 'probot';
+import { createFront, WEBHOOK_PATH } from '../github/front.ts';
+import { createLogger, type Logger } from '../github/log.ts';
+import { lockFolder } from '../store/embedded/folder-lock.ts';
+import { openSpool } from '../store/embedded/spool.ts';
+import { spoolFolder } from '../store/open.ts';
+import type { Inbox } from '../store/ports.ts';
+import { openPostgres } from '../store/postgres/database.ts';
+import { openPostgresInbox } from '../store/postgres/inbox.ts';
+import { readEnv, type ServerOptions } from './env.ts';
+import { createKillPoint } from './kill-point.ts';
+import { createApp } from './probot-app.ts';
+import { siblingModule } from './sibling-module.ts';
+import type { FromWorkThread, ToWorkThread } from './work-thread.ts';
+
+export interface RunningServer {
+  /** Where it listens, e.g. `http://127.0.0.1:3000`. */
+  readonly url: string;
+  readonly webhookUrl: string;
+  readonly port: number;
+  /** Stops accepting, lets running jobs finish within the time set by NPU_ADVISOR_DRAIN_S, closes the store. */
+  close(): Promise<void>;
+}
+
+export interface RunningWorker {
+  close(): Promise<void>;
+}
+
+interface WorkThread {
+  wake(): void;
+  isReady(): boolean;
+  stop(): Promise<void>;
+}
+
+/** Starts store, queue and jobs on a thread of their own and waits until they are ready. */
+async function startWorkThread(options: ServerOptions, onDeath: (error: Error) => void): Promise<WorkThread> {
+  const thread = new Worker(siblingModule('work-thread', import.meta.url), { workerData: options });
+  let state: 'starting' | 'ready' | 'stopping' | 'stopped' = 'starting';
+  let stopped: () => void = () => undefined;
+  const hasStopped = new Promise<void>((resolve) => {
+    stopped = resolve;
+  });
+  await new Promise<void>((resolve, reject) => {
+    const die = (error: Error): void => {
+      const wasStarting = state === 'starting';
+      const wasExpected = state === 'stopping' || state === 'stopped';
+      state = 'stopped';
+      stopped();
+      if (wasStarting) reject(error);
+      else if (!wasExpected) onDeath(error);
+    };
+    thread.on('message', (message: FromWorkThread) => {
+      if (message.type === 'stopped') return stopped();
+      state = 'ready';
+      resolve();
+    });
+    thread.on('error', die);
+    thread.on('exit', (code) => die(new Error(`the work thread ended with code ${code}`)));
+  });
+  return {
+    wake: () => thread.postMessage({ type: 'wake' } satisfies ToWorkThread),
+    isReady: () => state === 'ready',
+    async stop() {
+      if (state !== 'ready') return;
+      state = 'stopping';
+      thread.postMessage({ type: 'stop', graceMs: options.drainMs } satisfies ToWorkThread);
+      const limit = new Promise<void>((resolve) => setTimeout(resolve, options.drainMs + 15_000).unref());
+      await Promise.race([hasStopped, limit]);
+      await thread.terminate();
+    },
+  };
+}
+
+/** Where accepted deliveries are kept until the work thread takes them: a file each, or the shared database. */
+function openInbox(options: ServerOptions): Inbox {
+  if (options.databaseUrl === null) return openSpool(spoolFolder(options.dataDir));
+  const database = openPostgres(options.databaseUrl, 4);
+  return { ...openPostgresInbox(database), close: () => database.close() };
+}
+
+function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.removeListener('error', reject);
+      resolve(server.address() as AddressInfo);
+    });
+  });
+}
+
+function endProcess(log: Logger): (error: Error) => void {
+  return (error) => {
+    // Accepted deliveries are on disk; whoever supervises this process starts it again and they are worked on.
+    log.fatal({ err: error }, 'the work thread died, ending the process');
+    process.exit(1);
+  };
+}
+
+/** Starts the App: webhook front, store and jobs. Throws AdviseError with one clear sentence when it must not start. */
+export async function serve(env: Readonly<Record<string, string | undefined>> = process.env): Promise<RunningServer> {
+  const options = readEnv(env);
+  const log = createLogger(options.logLevel);
+  const killPoint = createKillPoint(options.killAt);
+  const lock = lockFolder(options.dataDir);
+  try {
+    const work = await startWorkThread(options, endProcess(log));
+    const inbox = openInbox(options);
+    const probot = new Probot({
+      appId: options.appId,
+      privateKey: options.privateKey,
+      secret: options.webhookSecret,
+      baseUrl: options.apiUrl,
+      log,
+    });
+    const onAccepted = (): void => {
+      killPoint('after-delivery-accepted');
+      work.wake();
+    };
+    const middleware = await createNodeMiddleware(createApp({ inbox, log, onAccepted }), { probot, webhooksPath: WEBHOOK_PATH });
+    const { webhookSecret: secret, previousWebhookSecret: previousSecret } = options;
+    const server = createServer(createFront({ secret, previousSecret, middleware, isReady: work.isReady, log }));
+    server.requestTimeout = 30_000;
+    server.headersTimeout = 10_000;
+    const address = await listen(server, options.port, options.host);
+    const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
+    log.info({ url, store: options.databaseUrl === null ? 'embedded' : 'postgres', api: options.apiUrl }, 'server started');
+
+    let closing: Promise<void> | null = null;
+    const close = async (): Promise<void> => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      setTimeout(() => server.closeAllConnections(), 5000).unref();
+      await closed;
+      await work.stop();
+      await inbox.close();
+      lock.release();
+      log.info('server stopped');
+    };
+    return {
+      url,
+      webhookUrl: `${url}${WEBHOOK_PATH}`,
+      port: address.port,
+      close: () => {
+        closing ??= close();
+        return closing;
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** Starts jobs without a webhook front, for more hands on a shared PostgreSQL. */
+export async function work(env: Readonly<Record<string, string | undefined>> = process.env): Promise<RunningWorker> {
+  const options = readEnv(env);
+  const log = createLogger(options.logLevel);
+  const lock = lockFolder(options.dataDir);
+  try {
+    const thread = await startWorkThread(options, endProcess(log));
+    log.info({ store: options.databaseUrl === null ? 'embedded' : 'postgres', api: options.apiUrl }, 'worker started');
+    return {
+      async close() {
+        await thread.stop();
+        lock.release();
+        log.info('worker stopped');
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** Closes a running server or worker on SIGTERM and SIGINT, then ends the process. */
+export function closeOnSignal(running: { close(): Promise<void> }): void {
+  let isClosing = false;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (isClosing) return;
+      isClosing = true;
+      running.close().then(
+        () => process.exit(0),
+        () => process.exit(1),
+      );
+    });
+  }
+}

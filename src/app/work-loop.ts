@@ -1,0 +1,123 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { createGitHub } from '../github/client.ts';
+import type { Logger } from '../github/log.ts';
+import { createOutboundPolicy } from '../github/outbound.ts';
+import { openStore } from '../store/open.ts';
+import { createAnalysisRunner } from './analysis-runner.ts';
+import type { ServerOptions } from './env.ts';
+import type { Dependencies } from './jobs/dependencies.ts';
+import { handleSubject } from './jobs/handle-subject.ts';
+import { ingest } from './jobs/ingest.ts';
+import { createSemaphore } from './jobs/semaphore.ts';
+import { prune, sweep } from './jobs/sweep.ts';
+import { createKillPoint } from './kill-point.ts';
+import { siblingModule } from './sibling-module.ts';
+import { VERSION } from './version.ts';
+
+/** Subjects handled at the same time. Most wait for GitHub; analyses have a limit of their own. */
+const CONCURRENCY = 6;
+const INGEST_MS = 1000;
+const PRUNE_MS = 6 * 3600 * 1000;
+/** A job that says nothing for this long is taken for dead. */
+const EXPIRE_SECONDS = 4 * 3600;
+
+export interface WorkLoop {
+  /** A delivery was accepted: look at once. */
+  wake(): void;
+  /** Finishes what runs, within the time allowed, and closes the store. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** Everything behind the webhook: store, queue, jobs, deadlines. The data folder must be locked by the caller. */
+export async function startWorkLoop(options: ServerOptions, log: Logger): Promise<WorkLoop> {
+  const scratch = join(options.dataDir, 'scratch');
+  // The folder is ours alone, so whatever lies in it was left by a process that died.
+  await rm(scratch, { recursive: true, force: true });
+  await mkdir(scratch, { recursive: true, mode: 0o700 });
+
+  const controller = new AbortController();
+  const opened = await openStore({
+    databaseUrl: options.databaseUrl,
+    dataDir: options.dataDir,
+    retryLimit: options.attempts,
+    retryDelaySeconds: options.retryDelaySeconds,
+    expireSeconds: EXPIRE_SECONDS,
+    onError: (error) => log.error({ err: error }, 'queue error'),
+  });
+  const analyser = options.testAnalyser ?? siblingModule('analyser', import.meta.url);
+  const limits = { timeoutMs: options.analysisTimeoutMs, memoryMb: options.analysisMemoryMb };
+  const deps: Dependencies = {
+    store: opened.store,
+    queue: opened.queue,
+    github: createGitHub({
+      appId: options.appId,
+      privateKey: options.privateKey,
+      apiUrl: options.apiUrl,
+      userAgent: `npu-advisor/${VERSION}`,
+      throttle: !options.isTest,
+      log,
+    }),
+    runAnalysis: createAnalysisRunner(pathToFileURL(analyser).href, limits, scratch),
+    policy: createOutboundPolicy(options.artifactHosts, options.apiUrl),
+    catalog: undefined,
+    log,
+    options,
+    scratch,
+    killPoint: createKillPoint(options.killAt),
+    signal: controller.signal,
+    analysisSlot: createSemaphore(options.analyses),
+    now: Date.now,
+  };
+
+  await opened.queue.work((subject) => handleSubject(deps, subject), CONCURRENCY);
+
+  let ingesting: Promise<unknown> | null = null;
+  let isAgain = false;
+  const wake = (): void => {
+    if (ingesting !== null) {
+      isAgain = true;
+      return;
+    }
+    ingesting = ingest(deps, opened.inbox)
+      .catch((error: unknown) => log.error({ err: error }, 'deliveries could not be taken in'))
+      .finally(() => {
+        ingesting = null;
+        if (isAgain && !controller.signal.aborted) {
+          isAgain = false;
+          wake();
+        }
+      });
+  };
+  let sweeping: Promise<unknown> | null = null;
+  const runSweep = (): void => {
+    sweeping ??= sweep(deps)
+      .catch((error: unknown) => log.error({ err: error }, 'sweep failed'))
+      .finally(() => {
+        sweeping = null;
+      });
+  };
+  wake();
+  runSweep();
+  const timers = [
+    setInterval(wake, INGEST_MS),
+    setInterval(runSweep, options.sweepMs),
+    setInterval(() => void prune(deps).catch((error: unknown) => log.error({ err: error }, 'pruning failed')), PRUNE_MS),
+  ];
+
+  return {
+    wake,
+    async stop(graceMs) {
+      for (const timer of timers) clearInterval(timer);
+      const abort = setTimeout(() => controller.abort(new Error('the server is stopping')), graceMs);
+      await opened.queue.drain(graceMs + 2000);
+      clearTimeout(abort);
+      controller.abort(new Error('the server is stopping'));
+      await ingesting;
+      await sweeping;
+      await opened.close();
+      await rm(scratch, { recursive: true, force: true });
+    },
+  };
+}
