@@ -5,7 +5,8 @@ export const BODY_BUDGET = 60_000;
 
 /**
  * Joins sections within a budget. What does not fit is left out as whole sections, last first; a table too long for the
- * budget loses rows. `pinned` sections (a footer) always stay at the end. `note` says what was cut.
+ * budget loses rows. `pinned` sections (a footer, the checks) stay at the end unless they fill half the budget
+ * themselves. `note` says what was cut.
  */
 export function fitSections(
   sections: readonly Section[],
@@ -17,8 +18,11 @@ export function fitSections(
   const whole = join(sections.map(({ text }) => text));
   if (whole.length <= budget) return whole;
 
-  const body = sections.filter(({ name }) => !pinned.includes(name));
-  const tail = sections.filter(({ name }) => pinned.includes(name)).map(({ text }) => text);
+  const pins = new Set(pinned);
+  const textsOf = (names: ReadonlySet<string>): string[] => sections.filter(({ name }) => names.has(name)).map(({ text }) => text);
+  for (const name of pinned.toReversed()) if (join(textsOf(pins)).length > budget / 2) pins.delete(name);
+  const body = sections.filter(({ name }) => !pins.has(name));
+  const tail = textsOf(pins);
   const kept: string[] = [];
   const cut: string[] = [];
   for (const [i, section] of body.entries()) {

@@ -142,7 +142,10 @@ function findingAnnotation(
     end_line: location.line,
     annotation_level: annotationLevel(finding, location.provenBy, blamed),
     title: plainLine(title, 240),
-    message: plainLine(said.map((item) => sentence(item, lang)).join(lang === 'en' ? ' ' : ''), 1200) || plainLine(finding.title, 240),
+    message:
+      plainLine(said.map((item) => sentence(item, lang)).join(lang === 'en' ? ' ' : ''), 1200) ||
+      plainLine(finding.title, 240) ||
+      finding.rule,
     raw_details: clamp(rows.join('\n'), 16_000),
   };
 }
@@ -182,7 +185,7 @@ function detailText(view: ReportComment): string {
     const sections = names.map((name) => word(`section.${name}` as Word, view.lang)).join(view.lang === 'en' ? ', ' : '、');
     return String(prose(word('cut.report', view.lang, { sections })));
   };
-  return fitSections(detailSections(view.report, places), BODY_BUDGET, note);
+  return fitSections(detailSections(view.report, places), BODY_BUDGET, note, ['checks', 'breakdown', 'job']);
 }
 
 /** The check run: one conclusion, a title of at most 70 characters, the comment as summary, the details as text. */

@@ -21,6 +21,7 @@ import {
   sentence,
   shapeOf,
   stepBar,
+  stopped,
   totalSentence,
   verdictSentence,
 } from './standing.ts';
@@ -33,6 +34,9 @@ const MISSING_SHOWN = 6;
 const FIXED_SHOWN = 10;
 /** Characters of evidence per cause; the check run carries all of it. */
 const EVIDENCE_MAX = 420;
+
+/** Browsers break a line after the dash of a range; this keeps it whole in a narrow column. */
+const WORD_JOINER = '&#8288;';
 
 const HOW_TO = `- uses: actions/upload-artifact@v4
   if: always()
@@ -99,7 +103,7 @@ export function publicPath(path: string): string {
 /** Permanent address of a line at a commit; null when the line was not checked against the repository. */
 export function blobUrl(links: RepositoryLinks, sha: string, location: Location): string | null {
   if (links.htmlBase === null || location.provenBy === 'profile') return null;
-  const path = location.file.split('/').map(encodeURIComponent).join('/');
+  const path = location.file.toWellFormed().split('/').map(encodeURIComponent).join('/');
   return `${links.htmlBase.replace(/\/+$/, '')}/blob/${token(sha)}/${path}#L${location.line}`;
 }
 
@@ -130,7 +134,8 @@ function savesCell(finding: Finding, numbers: ReadonlyMap<string, number>, lang:
   if (finding.saving.perStepMs.likely === null) return prose(headline);
   const bold = markdown`**${prose(headline)}**`;
   if (range === null) return bold;
-  return lang === 'en' ? markdown`${bold} (${prose(range)})` : markdown`${bold}（${prose(range)}）`;
+  const unbroken = new SafeMarkdown(range.replace(/(?<=[–～])/, WORD_JOINER));
+  return lang === 'en' ? markdown`${bold} (${unbroken})` : markdown`${bold}（${unbroken}）`;
 }
 
 /** "**High** · title": the two severities that want action are bold. */
@@ -293,7 +298,7 @@ function noProfileText(view: NoProfileComment): SafeMarkdown {
         ? say('missing-profile.expired', { artifact: reason.artifact })
         : say('missing-profile.expired-at', { artifact: reason.artifact, at: reason.expiredAt.slice(0, 10) });
     case 'corrupt':
-      return say('missing-profile.corrupt', { artifact: reason.artifact, detail: sentence(reason.detail, lang) });
+      return say('missing-profile.corrupt', { artifact: reason.artifact, detail: stopped(reason.detail, lang) });
     case 'too-large':
       return say('missing-profile.too-large', { artifact: reason.artifact, size: reason.bytes, limit: reason.limitBytes });
     case 'no-profile-inside':

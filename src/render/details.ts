@@ -125,9 +125,14 @@ function isShell(example: string): boolean {
   return /^\s*(export|source|pip|npu-smi|msrun|torchrun|bash|cd|msprof|echo)\s/m.test(example);
 }
 
-/** References are ours, but only https addresses become links. */
+/** Hosts a reference may lead to. */
+const REFERENCE_HOSTS =
+  /^([\w-]+\.)*(hiascend\.com|huawei\.com|pytorch\.org|python\.org|github\.com|gitee\.com|gitcode\.com|mindspore\.cn|arxiv\.org|readthedocs\.io)$/;
+
+/** A reference is a link only to a known host; anything else is shown as it is. */
 function reference(url: string): SafeMarkdown {
-  return url.startsWith('https://') ? link(plain(url.slice('https://'.length)), url) : code(url);
+  const known = URL.canParse(url) && /^https:\/\/[\w.-]+[\w\-./?#=&%~+:@]*$/.test(url) && REFERENCE_HOSTS.test(new URL(url).hostname);
+  return known ? link(plain(url.slice('https://'.length)), url) : code(url);
 }
 
 function sureText(finding: Finding, lang: Lang): string {

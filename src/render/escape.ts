@@ -58,7 +58,7 @@ function escapeWords(text: string): string {
       .replace(/\b(www|mailto|xmpp)([.:])/gi, '$1&#8203;$2')
       .replace(/:(?=[a-z+-][\w+\\-]*:)/gi, ':&#8203;')
       // a commit id would become a link
-      .replace(/(?<![\w&#])[0-9a-f]{7,40}(?!\w)/gi, (sha) => `${sha.slice(0, 4)}&#8203;${sha.slice(4)}`)
+      .replace(/(?<![\w&#])[0-9a-f]{7,40}(?!\w)/gi, (sha) => sha.replace(/.{6}(?=.)/g, '$&&#8203;'))
   );
 }
 

@@ -306,6 +306,12 @@ export function sentence(clause: string, lang: Lang): string {
   const text = clause.trim();
   if (text === '') return '';
   const start = lang === 'en' && /^[a-z][a-z]*[ ,]/.test(text) ? text[0]!.toUpperCase() + text.slice(1) : text;
-  if (/[.。!?…）：；]$/.test(start)) return start;
-  return start + (lang === 'en' ? '.' : '。');
+  return stopped(start, lang);
+}
+
+/** A clause with a full stop. */
+export function stopped(clause: string, lang: Lang): string {
+  const text = clause.trim();
+  if (text === '' || /[.。!?…：；]$/.test(text)) return text;
+  return text + (lang === 'en' ? '.' : '。');
 }

@@ -20,6 +20,7 @@ import { word } from './words.ts';
 
 /** The report for a terminal: the verdict first, causes with what to do, the step, what was not possible. */
 
+const NBSP = '\u00a0';
 const BREAKDOWN_ROWS = 16;
 const EVIDENCE_LINES = 4;
 
@@ -86,7 +87,8 @@ function causeLines({ number, finding }: NumberedFinding, page: Page, numbers: R
   const block = (label: string, texts: readonly string[]): string[] => labelled(label, texts, page, labelWidth, by);
   return [
     ...title,
-    ...indent(wrap(facts.join(' · '), width - by), by),
+    // a fact is not broken inside
+    ...indent(wrap(facts.map((fact) => fact.replaceAll(' ', NBSP)).join(' · '), width - by), by),
     ...block(labels[0]!, placeTexts(finding, page)),
     ...block(labels[1]!, evidenceTexts(finding, page)),
     ...changeLines(finding, page, labels, labelWidth, by),
@@ -138,8 +140,8 @@ function diffLine(line: string, { paint }: Page): string {
   return clean.startsWith('-') ? paint(clean, 'red') : clean;
 }
 
-function heading(text: string, { paint }: Page): string[] {
-  return ['', paint(text, 'bold')];
+function heading(text: string, { paint, width }: Page): string[] {
+  return ['', ...wrap(text, width).map((line) => paint(line, 'bold'))];
 }
 
 function stepLines(page: Page): string[] {
@@ -243,5 +245,6 @@ export function renderText(report: Report, style: TextStyle): string {
     ...checkLines(page),
     ...jobFacts(page),
   ];
-  return `${lines.join('\n')}\n`;
+  // a no-break space cannot be typed into a search
+  return `${lines.join('\n').replaceAll(NBSP, ' ')}\n`;
 }

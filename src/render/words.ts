@@ -69,7 +69,6 @@ export const WORDS = {
   'time.exposed': { en: 'exposed communication', zh: '未掩盖通信' },
   'time.idle': { en: 'idle', zh: '空闲' },
   'time.overlapped': { en: 'overlapped', zh: '已掩盖通信' },
-  'time.communication': { en: 'communication', zh: '通信' },
   'time.bubble': { en: 'bubble', zh: '流水线空泡' },
   'time.preparing': { en: 'preparing', zh: '准备时间' },
   'time.step': { en: 'step time', zh: '迭代耗时' },
@@ -139,15 +138,14 @@ export const WORDS = {
   'fold.evidence.item': { en: '{n:int}, {confidence:text}.', zh: '{n:int}，{confidence:text}。' },
   'fold.fixed.one': { en: 'Fixed in {sha:text}: 1 cause', zh: '{sha:text} 已修复 1 个原因' },
   'fold.fixed.many': { en: 'Fixed in {sha:text}: {n:int} causes', zh: '{sha:text} 已修复 {n:int} 个原因' },
-  'fold.fixed.was': { en: '{title:text} (was {saving:text} per step)', zh: '{title:text}（此前每迭代 {saving:text}）' },
+  'fold.fixed.was': { en: '{title:text} (was {saving:text} per step)', zh: '{title:text}（此前每迭代{saving:text}）' },
   'fold.not-possible': { en: 'Not possible', zh: '无法检查' },
-  'fold.why': { en: 'Why', zh: '缺少的数据' },
+  'fold.why': { en: 'Why', zh: '理由' },
   'fold.howto': { en: 'How to upload a profile', zh: '如何上传 profile' },
 
   // counts
   'counts.passed.one': { en: '1 check passed', zh: '1 项检查通过' },
   'counts.passed.many': { en: '{n:int} checks passed', zh: '{n:int} 项检查通过' },
-  'counts.not-possible.none': { en: 'all possible with this profile', zh: '没有因数据不足而无法检查的项' },
   'counts.not-possible': { en: '{n:int} not possible with this profile', zh: '{n:int} 项因数据不足无法检查' },
   'counts.errors': { en: '{n:int} could not run', zh: '{n:int} 项运行出错' },
 
@@ -312,11 +310,11 @@ export const WORDS = {
   'missing-profile.uploaded-none': { en: 'It uploaded nothing.', zh: '没有上传任何 artifact。' },
   'missing-profile.no-run': {
     en: 'No workflow run that uploads {patterns:code} finished for this commit.',
-    zh: '这次提交没有结束的工作流上传 {patterns:code}。',
+    zh: '这次提交没有上传 {patterns:code} 的工作流运行结束。',
   },
   'missing-profile.no-run-in': {
     en: 'No workflow run that uploads {patterns:code} finished within {n:int} minutes.',
-    zh: '{n:int} 分钟内没有结束的工作流上传 {patterns:code}。',
+    zh: '{n:int} 分钟内没有上传 {patterns:code} 的工作流运行结束。',
   },
   'missing-profile.expired': {
     en: 'Artifact {artifact:code} was deleted by the host before it was read. Run the workflow again to make a new one.',
@@ -358,7 +356,7 @@ export const WORDS = {
   },
 
   // cut
-  'section.bar': { en: 'step bar', zh: '迭代构成' },
+  'section.heading': { en: 'verdict', zh: '结论' },
   'section.causes': { en: 'causes', zh: '原因' },
   'section.missing': { en: 'what this profile could not tell', zh: '这份 profile 无法回答的问题' },
   'section.gate': { en: 'gate', zh: '门禁' },

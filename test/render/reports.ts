@@ -1,6 +1,6 @@
 import type { Lang } from '../../src/model/lang.ts';
 import { type CheckedRule, type Finding, Report } from '../../src/model/report.ts';
-import type { ReportComment, RepositoryLinks } from '../../src/render/views.ts';
+import type { NoProfileComment, ReportComment, RepositoryLinks } from '../../src/render/views.ts';
 
 /** The invented but self-consistent job of the wireframes: 8 ranks, 8 steps, figures that add up. */
 
@@ -281,7 +281,7 @@ export function threeCauses(lang: Lang): Finding[] {
   ];
 }
 
-const LINKS: RepositoryLinks = { htmlBase: 'https://github.com/acme/bert', report: 'https://github.com/acme/bert/runs/77' };
+export const LINKS: RepositoryLinks = { htmlBase: 'https://github.com/acme/bert', report: 'https://github.com/acme/bert/runs/77' };
 
 export const SHA = '3f2a91c0d4b5e6f708192a3b4c5d6e7f80912a3b';
 
@@ -416,4 +416,20 @@ export function caseD(lang: Lang): ReportComment {
     }),
     { suggestions: { 'dl-7f3a': SUGGESTIONS['dl-7f3a'] } },
   );
+}
+
+/** Wireframe (e): the workflow ended without a matching artifact. */
+export function caseE(lang: Lang): NoProfileComment {
+  return {
+    state: 'no-profile',
+    lang,
+    appSlug: 'npu-advisor',
+    pr: 42,
+    sha: SHA,
+    links: LINKS,
+    reason: { kind: 'no-match', uploaded: ['logs', 'wheel'] },
+    workflow: { name: 'perf', url: 'https://github.com/acme/bert/actions/runs/9' },
+    patterns: ['npu-profile*'],
+    onMissing: 'neutral',
+  };
 }
