@@ -61,7 +61,7 @@ const EACH = Object.entries(CASES).flatMap(([name, make]) => LANGS.map((lang) =>
 
 describe('the sticky comment', () => {
   it.each(EACH)('says what the golden says: $name ($lang)', async ({ name, lang, make }) => {
-    await expect(renderComment(make(lang))).toMatchFileSnapshot(`golden/${name}.${lang}.md`);
+    await expect(renderComment(make(lang))).toMatchFileSnapshot(`golden/${name}.${lang}.md.golden`);
   });
 
   it.each(EACH)('starts with marker, state and one heading, and is short: $name ($lang)', ({ lang, make }) => {

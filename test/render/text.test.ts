@@ -83,7 +83,7 @@ describe('columns', () => {
 
 describe('the full Markdown report', () => {
   it.each(LANGS)('says what the golden says (%s)', async (lang) => {
-    await expect(renderMarkdown(caseA(lang).report)).toMatchFileSnapshot(`golden/report-a.${lang}.md`);
+    await expect(renderMarkdown(caseA(lang).report)).toMatchFileSnapshot(`golden/report-a.${lang}.md.golden`);
   });
 
   it('has the verdict as its only first-level heading', () => {
