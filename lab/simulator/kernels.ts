@@ -412,22 +412,23 @@ export const OPTIMIZER_US = 3900;
 /** Launches of the fused AdamW update. */
 const FUSED_CHUNKS = 8;
 
-/** The fused AdamW update: few large kernels. */
-export const FUSED_OPTIMIZER: Kernel[] = Array.from({ length: FUSED_CHUNKS }, () => {
-  const size = `${((12 * LAYER_GRAD_BYTES + EMBEDDING_GRAD_BYTES) / 4 / FUSED_CHUNKS) | 0}`;
-  return kernel({
+/** The fused AdamW update of a `share` of the parameters: few large kernels. */
+export function fusedOptimizer(share: number): Kernel[] {
+  const size = `${Math.round(((12 * LAYER_GRAD_BYTES + EMBEDDING_GRAD_BYTES) / 4 / FUSED_CHUNKS) * share)}`;
+  const chunk = kernel({
     outer: 'aten::_fused_adamw_',
     aten: 'npu::npu_apply_adam_w',
     acl: 'aclnnApplyAdamWV2',
     name: 'aclnnApplyAdamWV2_ApplyAdamWV2_ApplyAdamWV2',
     type: 'ApplyAdamWV2',
-    us: OPTIMIZER_US / FUSED_CHUNKS,
+    us: (OPTIMIZER_US / FUSED_CHUNKS) * share,
     inShapes: `${size};${size};${size};${size};1`,
     inTypes: 'FLOAT;FLOAT;FLOAT;FLOAT;FLOAT',
     outShapes: `${size};${size};${size}`,
     outTypes: 'FLOAT;FLOAT;FLOAT',
   });
-});
+  return Array.from({ length: FUSED_CHUNKS }, () => chunk);
+}
 
 const PARAM_SHAPES = [`${HIDDEN}`, `${HIDDEN},${HIDDEN}`, `${3 * HIDDEN}`, `${FFN}`, `512,${HIDDEN}`];
 const ADAM_LOOP: [string, string, string][] = [
@@ -441,14 +442,14 @@ const ADAM_LOOP: [string, string, string][] = [
 ];
 
 /** The same AdamW update as a Python loop: `count` tiny kernels in a repeated sequence of seven types. */
-export function loopOptimizer(count: number): Kernel[] {
+export function loopOptimizer(count: number, share: number): Kernel[] {
   const variants = PARAM_SHAPES.map((shape) =>
     ADAM_LOOP.map(([aten, acl, type]) =>
       kernel({
         aten,
         acl,
         type,
-        us: OPTIMIZER_US / count,
+        us: (OPTIMIZER_US * share) / count,
         inShapes: `${shape};${shape}`,
         inTypes: 'FLOAT;FLOAT',
         outShapes: shape,

@@ -16,7 +16,7 @@ import {
   waitFor,
 } from './des.ts';
 import type { Group } from './groups.ts';
-import { FUSED_OPTIMIZER, type Kernel, loopOptimizer, type Operator, roundTrip } from './kernels.ts';
+import { fusedOptimizer, type Kernel, loopFeature, loopOptimizer, type Operator, roundTrip } from './kernels.ts';
 import type { Plan } from './plan.ts';
 import { stackKey } from './stacks.ts';
 
@@ -242,26 +242,29 @@ export function zeroGrad(rank: Rank): void {
 }
 
 /** `optimizer.step()`, fused or as a Python loop of tiny kernels. `share` is this rank's part of the parameters. */
-export function* optimizerStep(rank: Rank, plan: Plan): HostProgram {
+export function* optimizerStep(rank: Rank, plan: Plan, share = 1): HostProgram {
   phase(rank, 'optimizer');
   const op = begin(rank, 'Optimizer.step#AdamW.step', { stack: stackKey('optimizerStep') });
   spend(rank, 70);
   if (plan.optimizerLoop > 0) {
     yield* inPhase(rank, 'optimizer-loop', function* () {
-      for (const kernel of loopOptimizer(plan.optimizerLoop)) {
+      for (const kernel of loopOptimizer(plan.optimizerLoop, share)) {
         yield* kernelOp(rank, kernel, { stack: stackKey('smallOps'), cost: LOOP_COST });
       }
     });
   } else {
-    for (const kernel of FUSED_OPTIMIZER) yield* kernelOp(rank, kernel, { stack: stackKey('optimizerStep'), cost: FORWARD_COST });
+    for (const kernel of fusedOptimizer(share)) yield* kernelOp(rank, kernel, { stack: stackKey('optimizerStep'), cost: FORWARD_COST });
   }
   callApi(rank, 'aclrtQueryEventStatus', 'ACL_RTS', 1.5);
   spend(rank, 20);
   end(rank, op);
 }
 
-/** Kernels of a Python loop in the forward, or the fused ones. */
-export function* kernelList(rank: Rank, kernels: Kernel[], tiny: boolean): HostProgram {
+/** The sequence feature at the start of a forward: two fused kernels, or a Python loop of `count` tiny ones. */
+export function* sequenceFeature(rank: Rank, plan: Plan, passes: number): HostProgram {
+  if (plan.featureLoop === null) return;
+  const tiny = plan.featureLoop > 0;
+  const kernels = tiny ? loopFeature(Math.max(1, Math.round(plan.featureLoop / passes)), plan.batchScale) : plan.model.feature;
   const stack = tiny ? stackKey('smallOps', 'forward') : stackKey('forward');
   for (const kernel of kernels) yield* kernelOp(rank, kernel, { stack, cost: tiny ? { before: 10, inside: 18, after: 9 } : FORWARD_COST });
 }

@@ -1,6 +1,6 @@
 import { begin, type DeviceTask, type Engine, end, type HostProgram, inPhase, phase, type Rank, spend, streamWait } from './des.ts';
 import { groupOf } from './groups.ts';
-import { BUFFER_BYTES, COPY_BUFFER, EMBEDDING_GRAD_BYTES, FLATTEN_BUFFERS, LAYER_GRAD_BYTES, loopFeature, ONES_LIKE } from './kernels.ts';
+import { BUFFER_BYTES, COPY_BUFFER, EMBEDDING_GRAD_BYTES, FLATTEN_BUFFERS, LAYER_GRAD_BYTES, ONES_LIKE } from './kernels.ts';
 import type { Loader } from './loader.ts';
 import { fetch } from './loader.ts';
 import type { Plan } from './plan.ts';
@@ -9,12 +9,12 @@ import {
   collective,
   copyBatch,
   forward,
-  kernelList,
   kernelOp,
   optimizerStep,
   readLoss,
   type Saved,
   type StepFaults,
+  sequenceFeature,
   zeroGrad,
 } from './program-common.ts';
 import { hash } from './random.ts';
@@ -72,12 +72,7 @@ function* ddpForward(engine: Engine, plan: Plan, rank: Rank, faults: StepFaults)
   const op = begin(rank, 'DistributedDataParallel.forward', { stack: stackKey('ddp') });
   spend(rank, 40);
   if (plan.buffers > 0) yield* inPhase(rank, 'buffers', () => broadcastBuffers(engine, plan, rank));
-  const feature = plan.featureLoop;
-  if (feature !== null) {
-    yield* inPhase(rank, 'feature', () =>
-      kernelList(rank, feature > 0 ? loopFeature(feature, plan.batchScale) : plan.model.feature, feature > 0),
-    );
-  }
+  yield* inPhase(rank, 'feature', () => sequenceFeature(rank, plan, plan.microSteps));
   const saved = yield* forward(rank, plan, plan.model.embedding, faults);
   for (let layer = 0; layer < plan.spec.layers; layer++) saved.push(...(yield* forward(rank, plan, plan.model.layer, faults)));
   saved.push(...(yield* forward(rank, plan, plan.model.head, faults)));

@@ -3,6 +3,7 @@ import { createLoader, type Loader } from './loader.ts';
 import { makePlan, type Plan } from './plan.ts';
 import { synchronize } from './program-common.ts';
 import { ddpStep } from './program-ddp.ts';
+import { pipelineStep } from './program-pipeline.ts';
 import { type Fault, type JobSpec, type ResolvedSpec, resolveSpec } from './spec.ts';
 
 /** What one rank did in the captured steps. */
@@ -53,7 +54,7 @@ function* hostProgram(engine: Engine, plan: Plan, rank: Rank, starts: number[]):
     rank.recording = uploaded && step >= 0;
     if (step >= 0) starts.push(rank.now);
     const op = begin(rank, `ProfilerStep#${spec.firstStep + step}`);
-    yield* ddpStep(engine, plan, rank, loader);
+    yield* spec.pp === 2 ? pipelineStep(engine, plan, rank, loader) : ddpStep(engine, plan, rank, loader);
     end(rank, op);
   }
   starts.push(rank.now);

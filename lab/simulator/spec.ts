@@ -55,7 +55,7 @@ type FaultBody =
     }
   | {
       kind: 'small-ops';
-      /** tiny kernels per step, default 560 in the optimizer and 400 in the forward */
+      /** tiny kernels per step, default 560 in the optimizer and 400 in the forward (spread over its micro-batches) */
       perStep?: number;
       where?: 'optimizer' | 'forward';
     }
@@ -64,15 +64,15 @@ type FaultBody =
   | { kind: 'stage-imbalance' /** layers moved from the first to the last stage, default 1 */; extraLayers?: number }
   | {
       kind: 'layout';
-      /** inverse conversion pairs per step, default 2 per layer */
+      /** inverse conversion pairs per step and rank, default 2 per layer (4 in a pipeline job) */
       perStep?: number;
       /** device time of one conversion in us, default 200 */
       us?: number;
     }
-  | { kind: 'recompile' /** compiles per step, default 2 */; perStep?: number /** ms per compile, default 9 */; ms?: number }
+  | { kind: 'recompile' /** compiles per step, default 2 */; perStep?: number /** ms per compile, default 12 % of the step */; ms?: number }
   | { kind: 'buffer-broadcast' /** module buffers of 20 MB each, default 16 */; buffers?: number }
   | { kind: 'sync-per-microstep' /** micro-steps per optimizer step, default 4 */; microSteps?: number }
-  | { kind: 'rotating-jitter' /** lateness in ms, default 9 */; ms?: number };
+  | { kind: 'rotating-jitter' /** lateness in ms, default 12 % of the step */; ms?: number };
 
 export type FaultKind = Fault['kind'];
 
