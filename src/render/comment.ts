@@ -32,6 +32,10 @@ import { type Word, word } from './words.ts';
 const CAUSES_SHOWN = 3;
 const MISSING_SHOWN = 6;
 const FIXED_SHOWN = 10;
+/** Characters of a cell, so that three causes fit on one screen; the check run has the whole text. */
+const TITLE_MAX = 90;
+const CHANGE_MAX = 110;
+const PATH_MAX = 24;
 /** Characters of evidence per cause; the check run carries all of it. */
 const EVIDENCE_MAX = 420;
 
@@ -100,6 +104,14 @@ export function publicPath(path: string): string {
     .join('/');
 }
 
+/** The end of a long path: a table cell cannot break it. */
+function shortPath(path: string): string {
+  if (path.length <= PATH_MAX) return path;
+  const parts = path.split('/');
+  const two = `…/${parts.slice(-2).join('/')}`;
+  return parts.length > 2 && two.length <= PATH_MAX ? two : parts.length > 1 ? `…/${parts.at(-1)}` : path;
+}
+
 /** Permanent address of a line at a commit; null when the line was not checked against the repository. */
 export function blobUrl(links: RepositoryLinks, sha: string, location: Location): string | null {
   if (links.htmlBase === null || location.provenBy === 'profile') return null;
@@ -110,7 +122,8 @@ export function blobUrl(links: RepositoryLinks, sha: string, location: Location)
 /** `file:line`, a link where the line is known to exist; else the ranks. */
 function whereCell(finding: Finding, view: ReportComment): SafeMarkdown {
   const location = finding.locations[0];
-  if (location !== undefined) return link(code(`${publicPath(location.file)}:${location.line}`), blobUrl(view.links, view.sha, location));
+  if (location !== undefined)
+    return link(code(`${shortPath(publicPath(location.file))}:${location.line}`), blobUrl(view.links, view.sha, location));
   const ranks = ranksPhrase(finding, view.report.job, view.lang);
   return ranks === null ? prose(word('cause.none', view.lang)) : cell(ranks);
 }
@@ -118,7 +131,7 @@ function whereCell(finding: Finding, view: ReportComment): SafeMarkdown {
 function changeCell(finding: Finding, view: ReportComment): SafeMarkdown {
   const change = finding.recommendations[0];
   const url = view.suggestions[finding.id];
-  const title = change === undefined ? null : cell(change.title, 240);
+  const title = change === undefined ? null : cell(change.title, CHANGE_MAX);
   const suggestion = url === undefined ? null : link(prose(word('cause.suggestion', view.lang)), url);
   const parts = [title, suggestion].filter((part) => part !== null);
   return parts.length === 0 ? prose(word('cause.none', view.lang)) : joinMarkdown(parts, ' · ');
@@ -142,7 +155,7 @@ function savesCell(finding: Finding, numbers: ReadonlyMap<string, number>, lang:
 function causeCell(finding: Finding, lang: Lang): SafeMarkdown {
   const severity = prose(word(`severity.${finding.severity}`, lang));
   const isBold = finding.severity === 'critical' || finding.severity === 'high';
-  return markdown`${isBold ? markdown`**${severity}**` : severity} · ${cell(finding.title, 240)}`;
+  return markdown`${isBold ? markdown`**${severity}**` : severity} · ${cell(finding.title, TITLE_MAX)}`;
 }
 
 function evidenceItem({ number, finding }: NumberedFinding, lang: Lang): SafeMarkdown {

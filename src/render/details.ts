@@ -138,7 +138,7 @@ function reference(url: string): SafeMarkdown {
 function sureText(finding: Finding, lang: Lang): string {
   const confidence = word(`confidence.${finding.confidence}`, lang);
   const named = lang === 'en' ? confidence[0]!.toUpperCase() + confidence.slice(1) : confidence;
-  if (finding.saving === null) return word('detail.sure.plain', lang, { confidence: named });
+  if (finding.saving === null || finding.saving.method === '') return word('detail.sure.plain', lang, { confidence: named });
   return word(`detail.sure.${finding.saving.basis}`, lang, { confidence: named, method: sentence(finding.saving.method, lang) });
 }
 

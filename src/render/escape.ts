@@ -92,7 +92,7 @@ interface Piece {
 }
 
 /** Splits prose at its backticks. A backtick without partner is text. */
-export function splitProse(prose: string): Piece[] {
+function splitProse(prose: string): Piece[] {
   const parts = prose.split('`');
   if (parts.length % 2 === 0) {
     const last = parts.pop()!;
@@ -101,8 +101,15 @@ export function splitProse(prose: string): Piece[] {
   return parts.map((text, i) => ({ literal: i % 2 === 1, text })).filter((piece) => piece.text !== '');
 }
 
+/** Prose cut to `max` characters; a literal that was cut keeps its closing backtick. */
+export function clampProse(text: string, max: number): string {
+  const cut = clamp(text, max);
+  const isOpen = cut !== text && cut.split('`').length % 2 === 0 && text.split('`').length % 2 === 1;
+  return isOpen ? `${cut}\`` : cut;
+}
+
 function proseToMarkdown(prose: string, max: number, inTable: boolean): SafeMarkdown {
-  const pieces = splitProse(clamp(cleanLine(prose), max));
+  const pieces = splitProse(clampProse(cleanLine(prose), max));
   const out = pieces.map(({ literal, text }) => (literal ? codeSpan(text, inTable) : escapeWords(text))).join('');
   // inside a cell nothing can start a block
   return new SafeMarkdown(inTable || pieces[0]?.literal ? out : escapeStart(out));

@@ -1,5 +1,6 @@
 import type { Lang } from '../model/lang.ts';
 import type { BreakdownRow, Finding, Report, Severity } from '../model/report.ts';
+import { clampProse } from './escape.ts';
 import { articleFor, formatEstimate, formatPercent, formatTime, headlineMs, splitCells } from './figures.ts';
 import { word } from './words.ts';
 
@@ -293,8 +294,8 @@ export function ranksPhrase(finding: Finding, job: Job, lang: Lang): string | nu
 export function gateSentence(report: Report): { title: string; because: string } | null {
   const { gate, lang } = report;
   if (gate === null) return null;
-  const reasons = gate.because.slice(0, 3).map((reason) => reason.trim().replace(/[.。]$/, ''));
-  if (gate.because.length > 3) reasons.push('…');
+  const reasons = gate.because.slice(0, 2).map((reason) => clampProse(reason.trim().replace(/[.。]$/, ''), 160));
+  if (gate.because.length > 2) reasons.push('…');
   const sentences: string[] = [];
   if (reasons.length > 0) sentences.push(sentence(reasons.join(lang === 'en' ? '; ' : '；'), lang));
   if (gate.outcome === 'neutral') sentences.push(word('gate.not-blocked', lang));

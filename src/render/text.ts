@@ -1,7 +1,6 @@
 import type { Finding, Report, Severity } from '../model/report.ts';
-import { alignColumns, padEnd, padStart, textWidth, wrap } from './columns.ts';
 import { breakdownLine, diffLines, editPlace, evidenceSource, findingFacts, jobLines, namesSource } from './details.ts';
-import { clamp, cleanLine } from './escape.ts';
+import { clampProse, cleanLine } from './escape.ts';
 import {
   barCells,
   barLegend,
@@ -15,6 +14,7 @@ import {
   totalSentence,
   verdictSentence,
 } from './standing.ts';
+import { alignColumns, padEnd, padStart, textWidth, wrap } from './terminal-columns.ts';
 import type { TextStyle } from './views.ts';
 import { word } from './words.ts';
 
@@ -37,7 +37,7 @@ interface Page {
 
 /** Prose for a terminal: no control characters, so nothing in a profile can move the cursor or change colours. */
 function show(prose: string, { paint }: Pick<Page, 'paint'>, max = 1200): string {
-  const clean = clamp(cleanLine(prose), max);
+  const clean = clampProse(cleanLine(prose), max);
   return clean.replace(/`([^`]*)`/g, (whole, literal: string) => (paint(literal, 'cyan') === literal ? whole : paint(literal, 'cyan')));
 }
 

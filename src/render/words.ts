@@ -197,14 +197,14 @@ export const WORDS = {
     zh: '单位为毫秒。流水线空泡包含在未掩盖通信之内。',
   },
   'detail.breakdown.cut': {
-    en: 'Milliseconds, one median step per rank, slowest first: {shown:int} of {total:int} rows, the rest is in `report.json`.',
-    zh: '单位为毫秒，每张卡取中位迭代，慢的在前：共 {total:int} 行，此处 {shown:int} 行，其余见 `report.json`。',
+    en: 'Milliseconds, one median step per rank, slowest first: {shown:int} of {total:int} rows; `npu-advise analyze --format json` has all.',
+    zh: '单位为毫秒，每张卡取中位迭代，慢的在前：共 {total:int} 行，此处 {shown:int} 行；全部见 `npu-advise analyze --format json`。',
   },
   'detail.job': { en: 'Job and capture', zh: '作业与采集' },
   'detail.inputs': { en: 'Inputs', zh: '输入' },
   'detail.inputs.cut': {
-    en: '{shown:int} of {total:int} files, the rest is in `report.json`.',
-    zh: '共 {total:int} 个文件，此处 {shown:int} 个，其余见 `report.json`。',
+    en: '{shown:int} of {total:int} files; `npu-advise analyze --format json` has all.',
+    zh: '共 {total:int} 个文件，此处 {shown:int} 个；全部见 `npu-advise analyze --format json`。',
   },
   'detail.notes': { en: 'Notes', zh: '说明' },
   'detail.checks': { en: 'Checks: {counts:text}', zh: '检查项：{counts:text}' },
@@ -290,7 +290,7 @@ export const WORDS = {
   'text.place': { en: 'Where', zh: '位置' },
   'text.confidence': { en: 'confidence {confidence:text}', zh: '置信度：{confidence:text}' },
   'text.breakdown': { en: 'Step breakdown, ms, the median step of each rank', zh: '迭代耗时构成（毫秒，每张卡取中位迭代）' },
-  'text.rows-cut': { en: '{n:int} more rows in `report.json`.', zh: '另有 {n:int} 行见 `report.json`。' },
+  'text.rows-cut': { en: '{n:int} more rows with `--format json`.', zh: '另有 {n:int} 行，见 `--format json`。' },
   'text.files.one': { en: '1 file used, {bytes:bytes}', zh: '使用 1 个文件，{bytes:bytes}' },
   'text.files.many': { en: '{n:int} files used, {bytes:bytes}', zh: '使用 {n:int} 个文件，{bytes:bytes}' },
 
@@ -376,8 +376,8 @@ export const WORDS = {
     zh: '因长度限制在此截断：{sections:text}。其余内容见本次提交的检查结果。',
   },
   'cut.report': {
-    en: 'Cut for length here: {sections:text}. The rest is in `report.json`.',
-    zh: '因长度限制在此截断：{sections:text}。其余内容见 `report.json`。',
+    en: 'Cut for length here: {sections:text}. `npu-advise analyze --format json` has everything.',
+    zh: '因长度限制在此截断：{sections:text}。完整内容见 `npu-advise analyze --format json`。',
   },
 } as const satisfies Record<string, L10n>;
 

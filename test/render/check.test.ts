@@ -124,7 +124,9 @@ describe('the check run', () => {
   });
 
   it.each(LANGS)('carries what the comment leaves out (%s)', async (lang) => {
-    await expect(renderCheck({ comment: caseA(lang), annotatable: everywhere }).text).toMatchFileSnapshot(`golden/check-text.${lang}.md.golden`);
+    await expect(renderCheck({ comment: caseA(lang), annotatable: everywhere }).text).toMatchFileSnapshot(
+      `golden/check-text.${lang}.md.golden`,
+    );
   });
 
   it('stays within its budgets with 200 findings and keeps the checks', () => {

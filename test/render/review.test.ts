@@ -10,7 +10,9 @@ describe('a review suggestion', () => {
   it.each(LANGS)('says cause and saving, offers the change, names its preconditions and its summary (%s)', async (lang) => {
     const [first] = threeCauses(lang);
     const edit = first!.recommendations[0]!.edits[0]!;
-    await expect(renderReviewComment(first!, edit, lang, { number: 1, url: SUMMARY })).toMatchFileSnapshot(`golden/review.${lang}.md.golden`);
+    await expect(renderReviewComment(first!, edit, lang, { number: 1, url: SUMMARY })).toMatchFileSnapshot(
+      `golden/review.${lang}.md.golden`,
+    );
   });
 
   it('has a fence longer than any run of backticks in the code', () => {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LANGS } from '../../src/model/lang.ts';
-import { alignColumns, fitCells, padEnd, textWidth, wrap } from '../../src/render/columns.ts';
 import { diffLines, renderMarkdown } from '../../src/render/details.ts';
+import { alignColumns, fitCells, padEnd, textWidth, wrap } from '../../src/render/terminal-columns.ts';
 import { renderText } from '../../src/render/text.ts';
 import { gfm } from './page.ts';
 import { breakdownRow, caseA, caseC, caseD, report, threeCauses } from './reports.ts';
