@@ -40,7 +40,7 @@ describe('the terminal report', () => {
     const rows = Array.from({ length: 1024 }, (_, rank) => breakdownRow(rank, 50, [500 + rank / 10, 100, 100]));
     const text = renderText(report({ breakdown: rows }), { color: false, width: 100 });
     expect(text).toContain(' 1023    50');
-    expect(text).toContain('1,008 more rows in `report.json`.');
+    expect(text).toContain('1,008 more rows with `--format json`.');
   });
 });
 
