@@ -329,7 +329,7 @@ const NO_PROFILE_HEADING: Readonly<Record<NoProfileComment['reason']['kind'], Wo
 };
 
 /** The verdict of a comment that has no report, as prose. */
-export function stateSentence(view: Exclude<CommentView, ReportComment>): { shape: Shape; text: string } {
+function stateSentence(view: Exclude<CommentView, ReportComment>): { shape: Shape; text: string } {
   const { lang } = view;
   const sha = shortSha(view.sha);
   switch (view.state) {

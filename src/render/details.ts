@@ -3,19 +3,7 @@ import type { Lang } from '../model/lang.ts';
 import type { BreakdownRow, Edit, Evidence, Finding, Location, Recommendation, Report } from '../model/report.ts';
 import { code, fenced, joinMarkdown, link, markdown, plain, prose, type SafeMarkdown } from './escape.ts';
 import { formatColumnMs, formatEstimate, formatPercent, formatSavingLine, formatTime } from './figures.ts';
-import {
-  barCells,
-  barLegend,
-  countForm,
-  countsSentence,
-  isCostly,
-  numberFindings,
-  ranksPhrase,
-  representativeRows,
-  sentence,
-  stepBar,
-  verdictSentence,
-} from './standing.ts';
+import { countForm, countsSentence, isCostly, numberFindings, ranksPhrase, representativeRows, sentence, stopped } from './standing.ts';
 import { renderSections, type Section } from './templates.ts';
 import { word } from './words.ts';
 
@@ -139,11 +127,11 @@ function sureText(finding: Finding, lang: Lang): string {
   const confidence = word(`confidence.${finding.confidence}`, lang);
   const named = lang === 'en' ? confidence[0]!.toUpperCase() + confidence.slice(1) : confidence;
   if (finding.saving === null || finding.saving.method === '') return word('detail.sure.plain', lang, { confidence: named });
-  return word(`detail.sure.${finding.saving.basis}`, lang, { confidence: named, method: sentence(finding.saving.method, lang) });
+  return word(`detail.sure.${finding.saving.basis}`, lang, { confidence: named, method: stopped(finding.saving.method, lang) });
 }
 
 /** The line above a finding: number, severity, title. */
-export function findingHead(number: number, finding: Finding, lang: Lang): SafeMarkdown {
+function findingHead(number: number, finding: Finding, lang: Lang): SafeMarkdown {
   return markdown`${number}. ${prose(word(`severity.${finding.severity}`, lang))} · ${prose(finding.title, 240)}`;
 }
 
@@ -196,7 +184,7 @@ export function breakdownLine(row: BreakdownRow): BreakdownLine {
 }
 
 /** The step table: all rows when they are few, else one median step per rank, slowest first. */
-export function breakdownTable(report: Report): { note: string; rows: BreakdownLine[] } {
+function breakdownTable(report: Report): { note: string; rows: BreakdownLine[] } {
   const { lang, breakdown } = report;
   const isWhole = breakdown.length <= ROWS_SHOWN;
   const rows = isWhole ? breakdown : representativeRows(report).slice(0, ROWS_SHOWN);
@@ -211,7 +199,8 @@ export function jobLines(report: Report): string[] {
   const { job, lang } = report;
   const lines: string[] = [];
   if (job.stepTimeMs === null) lines.push(word('job.step-unknown', lang));
-  else if (job.stepNoiseMs === null) lines.push(word('job.step', lang, { step: formatTime(job.stepTimeMs) }));
+  else if (job.stepNoiseMs === null)
+    lines.push(word(job.steps.length === 1 ? 'job.step-single' : 'job.step', lang, { step: formatTime(job.stepTimeMs) }));
   else lines.push(word('job.step-noise', lang, { step: formatTime(job.stepTimeMs), noise: formatEstimate(job.stepNoiseMs) }));
   lines.push(word('job.basis', lang, { basis: job.stepBasis }));
   if (job.ranks.length > 0 && job.worldSize !== null) lines.push(word('job.ranks', lang, { ranks: job.ranks, world: job.worldSize }));
@@ -251,25 +240,4 @@ export function detailSections(report: Report, places: Places): Section[] {
     inputsNote: inputs.length > INPUTS_SHOWN ? word('detail.inputs.cut', lang, { shown: INPUTS_SHOWN, total: inputs.length }) : null,
     notes: report.notes.slice(0, 60),
   });
-}
-
-/** The full report as Markdown, for `--format md`: verdict, step, causes, checks, inputs. */
-export function renderMarkdown(report: Report): string {
-  const { lang } = report;
-  const bar = stepBar(report);
-  const head = [
-    markdown`# ${prose(verdictSentence(report))}`,
-    prose(sentence(report.verdict.text, lang)),
-    ...(bar === null ? [] : [markdown`${code(barCells(bar))} ${prose(barLegend(bar, lang))}`]),
-    ...gateMarkdown(report),
-  ];
-  const tool = prose(word('detail.tool', lang, { version: report.tool.version }));
-  return `${[...head, ...detailSections(report, LOCAL_PLACES).map(({ text }) => text), markdown`<sub>${tool}</sub>`].map(String).join('\n\n')}\n`;
-}
-
-function gateMarkdown(report: Report): SafeMarkdown[] {
-  const { gate, lang } = report;
-  if (gate === null) return [];
-  const reasons = gate.because.map((reason) => sentence(reason, lang)).join(lang === 'en' ? ' ' : '');
-  return [markdown`**${prose(word(`gate.${gate.outcome}`, lang))}** ${prose(reasons, 4000)}`];
 }

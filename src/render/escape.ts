@@ -153,7 +153,7 @@ export function suggestion(after: string): SafeMarkdown {
 }
 
 /** An address that may stand between the parentheses of a link, or null. */
-export function linkTarget(url: string | null): string | null {
+function linkTarget(url: string | null): string | null {
   if (url === null || !/^https?:\/\/[^\s/]+/i.test(url)) return null;
   return url.replace(/[^\w\-.~:/?#@!$&'*+,;=%]/g, (char) => percent(char));
 }

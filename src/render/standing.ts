@@ -201,7 +201,7 @@ export function representativeRows(report: Report): BreakdownRow[] {
  * The row that stands for the step: of the pace-setting rank (slowest median step; among equals the one that waits
  * least for others), the step nearest to the job's step time.
  */
-export function paceRow(report: Report): BreakdownRow | null {
+function paceRow(report: Report): BreakdownRow | null {
   const ranks = rowsByRank(report).filter(({ rows }) => rows.some((row) => row.computingMs !== null));
   const slowest = ranks.reduce((most, { stepMs }) => Math.max(most, stepMs), 0);
   const pace = ranks.filter(({ stepMs }) => stepMs >= slowest * 0.995).sort((a, b) => a.waitsMs - b.waitsMs)[0];

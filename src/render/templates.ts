@@ -100,10 +100,3 @@ export function renderSections(name: string, model: TemplateModel): Section[] {
   }
   return sections;
 }
-
-/** Fills a template without sections. */
-export function renderTemplate(name: string, model: TemplateModel): string {
-  const template = templates.get(name);
-  if (template === undefined) throw new Error(`no template "${name}"`);
-  return tidy(template(model));
-}

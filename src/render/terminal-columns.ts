@@ -96,11 +96,6 @@ function takeCells(text: string, cells: number): string {
   return text.slice(0, end);
 }
 
-/** A text cut to `width` cells, with an ellipsis. */
-export function fitCells(text: string, width: number): string {
-  return textWidth(text) <= width ? text : `${takeCells(text, width - 1)}…`;
-}
-
 /** A table with aligned columns. `right` lists the columns that are figures. */
 export function alignColumns(rows: readonly (readonly string[])[], right: ReadonlySet<number>): string[] {
   const widths: number[] = [];

@@ -194,7 +194,7 @@ export const WORDS = {
   'detail.breakdown': { en: 'Step breakdown', zh: '迭代耗时构成' },
   'detail.breakdown.note': {
     en: 'Milliseconds. The bubble is part of exposed communication.',
-    zh: '单位为毫秒。流水线空泡包含在未掩盖通信之内。',
+    zh: '单位为毫秒。未掩盖通信在 MindStudio 界面为「未重叠」，流水线空泡包含在其中。',
   },
   'detail.breakdown.cut': {
     en: 'Milliseconds, one median step per rank, slowest first: {shown:int} of {total:int} rows; `npu-advise analyze --format json` has all.',
@@ -229,6 +229,7 @@ export const WORDS = {
   'status.ignored': { en: 'not used', zh: '未使用' },
   'status.refused': { en: 'refused', zh: '已拒绝' },
   'job.step': { en: 'Step time {step:text}', zh: '迭代耗时 {step:text}' },
+  'job.step-single': { en: 'Step time {step:text}: one step, no noise estimate', zh: '迭代耗时 {step:text}：只有 1 个迭代，无法估计噪声' },
   'job.step-noise': { en: 'Step time {step:text}, noise ±{noise:text}', zh: '迭代耗时 {step:text}，噪声 ±{noise:text}' },
   'job.step-unknown': { en: 'Step time unknown', zh: '迭代耗时未知' },
   'job.basis': { en: 'Basis: {basis:text}', zh: '依据：{basis:text}' },

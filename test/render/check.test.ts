@@ -3,7 +3,7 @@ import { LANGS, type Lang } from '../../src/model/lang.ts';
 import type { Finding } from '../../src/model/report.ts';
 import { renderCheck } from '../../src/render/check.ts';
 import { renderComment } from '../../src/render/comment.ts';
-import { renderMarkdown } from '../../src/render/details.ts';
+import { renderMarkdown } from '../../src/render/markdown.ts';
 import { renderText } from '../../src/render/text.ts';
 import type { CommentView, ReportComment } from '../../src/render/views.ts';
 import { breakdownRow, caseA, caseC, caseD, caseE, finding, LINKS, report, reportComment, SHA } from './reports.ts';

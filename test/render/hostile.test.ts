@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { LANGS } from '../../src/model/lang.ts';
 import { renderCheck } from '../../src/render/check.ts';
 import { renderComment } from '../../src/render/comment.ts';
-import { renderMarkdown } from '../../src/render/details.ts';
+import { renderMarkdown } from '../../src/render/markdown.ts';
 import { renderReviewBody, renderReviewComment } from '../../src/render/review.ts';
 import { renderText } from '../../src/render/text.ts';
 import type { CommentView, NoProfileReason } from '../../src/render/views.ts';
