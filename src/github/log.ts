@@ -42,7 +42,11 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
-    serializers: { err: (error: unknown) => describeError(error), error: (error: unknown) => describeError(error), event: () => '[event]' },
+    serializers: {
+      err: (error: unknown) => describeError(error),
+      error: (error: unknown) => describeError(error),
+      event: (event: unknown) => (typeof event === 'string' ? scrub(event) : '[event]'),
+    },
     redact: {
       paths: [
         'authorization',

@@ -1,0 +1,113 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KILL_POINTS } from '../../src/app/kill-point.ts';
+import { COMMENT_MARKER } from '../../src/github/publish/comment.ts';
+import { addRun, createWorld, ONE_FINDING, openPull, startServer, until, untilQuiet } from './support/world.ts';
+
+/** A store that was set up once; every scenario starts from a copy. */
+const template = mkdtempSync(join(tmpdir(), 'npu-advisor-template-'));
+beforeAll(async () => {
+  const world = await createWorld();
+  const server = await startServer({ ...world.env, NPU_ADVISOR_DATA_DIR: template });
+  await server.stop();
+  await world.close();
+});
+afterAll(() => rmSync(template, { recursive: true, force: true }));
+
+describe('a server killed at any point', () => {
+  it.each(KILL_POINTS)('%s: after a restart there is exactly one comment and one concluded check', async (point) => {
+    const world = await createWorld({ template });
+    try {
+      const before = await world.start();
+      const pull = openPull(world);
+      await world.hub.deliver('pull_request', { action: 'opened', pr: pull });
+      await until(world, pull, (view) => view.checks.length === 1, 'the check is queued');
+      await untilQuiet(world, 300);
+      await before.stop();
+
+      const doomed = await world.start({ NPU_ADVISOR_KILL_AT: point });
+      const run = addRun(world, pull, ONE_FINDING);
+      await world.hub.deliver('workflow_run', { action: 'completed', run }).catch(() => undefined);
+      expect(await doomed.exited).toEqual({ code: null, signal: 'SIGKILL' });
+
+      await world.start();
+      await until(
+        world,
+        pull,
+        (view) => view.comments.length > 0 && view.checks.some((check) => check.status === 'completed') && view.reviews.length > 0,
+        'everything is published',
+      );
+      await untilQuiet(world);
+      const view = world.hub.view(pull);
+      expect(view.comments.filter((comment) => comment.body.startsWith(COMMENT_MARKER))).toHaveLength(1);
+      expect(view.comments).toHaveLength(1);
+      expect(view.comments[0]?.body).toContain('Data loader starves');
+      expect(view.comments[0]?.body).toContain('#discussion_r');
+      expect(view.checks.map((check) => [check.status, check.conclusion])).toEqual([['completed', 'neutral']]);
+      expect(view.checks[0]?.annotations).toHaveLength(1);
+      expect(view.reviews).toHaveLength(1);
+      expect(readdirSync(join(world.dataDir, 'scratch'))).toEqual([]);
+      expect(readdirSync(join(world.dataDir, 'spool'))).toEqual([]);
+      expect(world.hub.violations).toEqual([]);
+    } finally {
+      await world.close();
+    }
+  });
+
+  it.each(['after-delivery-accepted', 'job-started', 'artifact-listed'] as const)(
+    '%s while the pull request is opened: the check is queued once and the profile still analysed',
+    async (point) => {
+      const world = await createWorld({ template });
+      try {
+        const doomed = await world.start({ NPU_ADVISOR_KILL_AT: point });
+        const pull = openPull(world);
+        await world.hub.deliver('pull_request', { action: 'opened', pr: pull }).catch(() => undefined);
+        expect((await doomed.exited).signal).toBe('SIGKILL');
+        await world.start();
+        await until(world, pull, (view) => view.checks.length === 1, 'the check is queued');
+        const run = addRun(world, pull, ONE_FINDING);
+        await world.hub.deliver('workflow_run', { action: 'completed', run });
+        await until(world, pull, (view) => view.checks[0]?.status === 'completed' && view.comments.length > 0, 'published');
+        await untilQuiet(world);
+        expect(world.hub.view(pull).checks).toHaveLength(1);
+        expect(world.hub.view(pull).comments).toHaveLength(1);
+      } finally {
+        await world.close();
+      }
+    },
+  );
+
+  it('killed in the same place every time, gives up with an explanation', async () => {
+    const world = await createWorld({ template });
+    try {
+      const pull = openPull(world);
+      const run = addRun(world, pull, ONE_FINDING);
+      const env = { NPU_ADVISOR_KILL_AT: 'during-analysis', NPU_ADVISOR_ATTEMPTS: '2' };
+      const first = await world.start(env);
+      await world.hub.deliver('workflow_run', { action: 'completed', run });
+      await first.exited;
+      const second = await startServer({ ...world.env, ...env });
+      await second.exited;
+      await world.start(env);
+      const view = await until(world, pull, (v) => v.checks.some((check) => check.status === 'completed'), 'given up');
+      expect(view.checks.map((check) => check.conclusion)).toEqual(['neutral']);
+      expect(view.checks[0]?.summary).toMatch(/did not finish after several tries/);
+    } finally {
+      await world.close();
+    }
+  });
+});
+
+describe('the data folder', () => {
+  it('is refused to a second server in one sentence', async () => {
+    const world = await createWorld({ template });
+    try {
+      await world.start();
+      await expect(startServer(world.env)).rejects.toThrow(/the data folder .* is in use by process \d+/);
+    } finally {
+      await world.close();
+    }
+  });
+});
