@@ -5,7 +5,7 @@ import type { RankResult, SimulatedJob } from './simulate.ts';
 export type Span = [start: number, end: number];
 
 /** The lanes of Overlap Analysis: merged intervals in ns. */
-export interface Lanes {
+interface Lanes {
   computing: Span[];
   communication: Span[];
   notOverlapped: Span[];
@@ -77,7 +77,7 @@ export function stepAt(windows: StepWindow[], at: number, closed: boolean): Step
 }
 
 /** Merges spans that overlap or touch; the input need not be sorted. */
-export function merge(spans: Span[]): Span[] {
+function merge(spans: Span[]): Span[] {
   const sorted = [...spans].sort((a, b) => a[0] - b[0]);
   const merged: Span[] = [];
   for (const [start, end] of sorted) {
@@ -89,7 +89,7 @@ export function merge(spans: Span[]): Span[] {
 }
 
 /** Parts of `from` outside `minus`; both merged. */
-export function subtract(from: Span[], minus: Span[]): Span[] {
+function subtract(from: Span[], minus: Span[]): Span[] {
   const left: Span[] = [];
   let i = 0;
   for (const [start, end] of from) {

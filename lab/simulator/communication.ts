@@ -3,7 +3,7 @@ import { nodeOf } from './groups.ts';
 import { jitter } from './random.ts';
 
 /** Traffic of one collective on one link of a rank. */
-export interface Link {
+interface Link {
   /** group-local rank at the other end */
   peer: number;
   transport: 'HCCS' | 'RDMA';

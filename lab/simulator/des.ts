@@ -42,7 +42,7 @@ export interface ApiCall {
 export type CollectiveOp = 'allReduce' | 'allGather' | 'broadcast' | 'batchSendRecv';
 
 /** A collective, shared by the tasks of its members. */
-export interface Collective {
+interface Collective {
   op: CollectiveOp;
   group: Group;
   /** position among the group's operations since the start of the job */

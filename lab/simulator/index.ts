@@ -1,3 +1,10 @@
-export { median, type RankResult, type SimulatedJob, simulate, trueSavingMs, withoutFault } from './simulate.ts';
+/*
+ * Simulated training jobs with known faults, written as Ascend PyTorch profiles.
+ *
+ * The analyser is tested against these: the true saving of a fault is the difference between the median step time of
+ * the job with the fault and of the same job, same seed, with that one fault arranged right. Nothing here may import
+ * from src, so that the two cannot share a mistake.
+ */
+export { type RankResult, type SimulatedJob, simulate, trueSavingMs, withoutFault } from './simulate.ts';
 export { type CodeMap, type CodeSite, DEFAULT_CODE, type Fault, type FaultKind, type JobSpec } from './spec.ts';
 export { writeProfiles } from './write-profiles.ts';

@@ -1,5 +1,5 @@
 /** Where a kernel runs, as the profiler's Accelerator Core column says. */
-export type Core = 'AI_CORE' | 'AI_VECTOR_CORE' | 'MIX_AIC' | 'MIX_AIV';
+type Core = 'AI_CORE' | 'AI_VECTOR_CORE' | 'MIX_AIC' | 'MIX_AIV';
 
 /** A device kernel and the host operator that launches it. Shared by all its launches. */
 export interface Kernel {

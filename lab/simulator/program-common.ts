@@ -253,7 +253,8 @@ export function* optimizerStep(rank: Rank, plan: Plan, share = 1): HostProgram {
       }
     });
   } else {
-    for (const kernel of fusedOptimizer(share)) yield* kernelOp(rank, kernel, { stack: stackKey('optimizerStep'), cost: FORWARD_COST });
+    for (const kernel of fusedOptimizer(share))
+      yield* kernelOp(rank, kernel, { stack: stackKey('optimizerStep', 'step'), cost: FORWARD_COST });
   }
   callApi(rank, 'aclrtQueryEventStatus', 'ACL_RTS', 1.5);
   spend(rank, 20);

@@ -71,7 +71,7 @@ function* microStep(engine: Engine, plan: Plan, rank: Rank, faults: StepFaults, 
 function* ddpForward(engine: Engine, plan: Plan, rank: Rank, faults: StepFaults): Generator<DeviceTask, Saved[], void> {
   const op = begin(rank, 'DistributedDataParallel.forward', { stack: stackKey('ddp') });
   spend(rank, 40);
-  if (plan.buffers > 0) yield* inPhase(rank, 'buffers', () => broadcastBuffers(engine, plan, rank));
+  if (plan.buffers > 0 && plan.spec.ranks > 1) yield* inPhase(rank, 'buffers', () => broadcastBuffers(engine, plan, rank));
   yield* inPhase(rank, 'feature', () => sequenceFeature(rank, plan, plan.microSteps));
   const saved = yield* forward(rank, plan, plan.model.embedding, faults);
   for (let layer = 0; layer < plan.spec.layers; layer++) saved.push(...(yield* forward(rank, plan, plan.model.layer, faults)));
@@ -85,11 +85,11 @@ function* ddpForward(engine: Engine, plan: Plan, rank: Rank, faults: StepFaults)
 function* broadcastBuffers(engine: Engine, plan: Plan, rank: Rank): HostProgram {
   const group = groupOf(plan.groups, 'default_group', rank.rank);
   const perBucket = Math.floor(BROADCAST_BUCKET_BYTES / BUFFER_BYTES);
-  const options = { stack: stackKey('ddp'), cost: { before: 4, inside: 14, after: 4 } };
+  const options = { stack: stackKey('ddp', 'buffers'), cost: { before: 4, inside: 14, after: 4 } };
   for (let done = 0; done < plan.buffers; done += perBucket) {
     const count = Math.min(perBucket, plan.buffers - done);
     yield* kernelOp(rank, FLATTEN_BUFFERS, options);
-    const task = yield* collective(engine, rank, group, 'broadcast', count * BUFFER_BYTES, stackKey('ddp'));
+    const task = yield* collective(engine, rank, group, 'broadcast', count * BUFFER_BYTES, options.stack);
     streamWait(rank, task);
     for (let i = 0; i < count; i++) yield* kernelOp(rank, COPY_BUFFER, options);
   }

@@ -81,7 +81,7 @@ function* lastStage(stage: Stage): HostProgram {
 /** Sends and receives with the other stage; compute goes on when both directions are done. */
 function* exchange({ engine, plan, rank }: Stage): HostProgram {
   const group = groupOf(plan.groups, 'pp', rank.rank);
-  const task = yield* collective(engine, rank, group, 'batchSendRecv', plan.model.activationBytes, stackKey('ddp'));
+  const task = yield* collective(engine, rank, group, 'batchSendRecv', plan.model.activationBytes, stackKey('ddp', 'p2p'));
   streamWait(rank, task);
 }
 
@@ -128,7 +128,7 @@ function* gradientNorm({ engine, plan, rank }: Stage): HostProgram {
   phase(rank, 'gradient-norm');
   const group = groupOf(plan.groups, 'default_group', rank.rank);
   if (group.ranks.length < 2) return;
-  streamWait(rank, yield* collective(engine, rank, group, 'allReduce', 4, stackKey('optimizerStep')));
+  streamWait(rank, yield* collective(engine, rank, group, 'allReduce', 4, stackKey('optimizerStep', 'step')));
 }
 
 /** Parameters come back as shards of the data-parallel group; the next forward waits for them. */
@@ -137,5 +137,5 @@ function* gatherParameters({ engine, plan, rank, index }: Stage): HostProgram {
   const group = groupOf(plan.groups, 'dp', rank.rank);
   if (group.ranks.length < 2) return;
   const bytes = (plan.stageLayers[index]! * LAYER_GRAD_BYTES) / 2;
-  streamWait(rank, yield* collective(engine, rank, group, 'allGather', bytes, stackKey('optimizerStep')));
+  streamWait(rank, yield* collective(engine, rank, group, 'allGather', bytes, stackKey('optimizerStep', 'step')));
 }

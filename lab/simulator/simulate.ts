@@ -65,7 +65,7 @@ function* hostProgram(engine: Engine, plan: Plan, rank: Rank, starts: number[]):
 }
 
 /** Median of a non-empty list. */
-export function median(values: number[]): number {
+function median(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;

@@ -97,7 +97,7 @@ export interface JobSpec {
   /** write parallel_group_info and the world size, default true */
   parallelGroupInfo?: boolean;
   code?: Partial<CodeMap>;
-  /** default Ascend910B */
+  /** device name, written as a user key of profiler_metadata.json because text exports do not name the device */
   soc?: string;
   /** constant offset per rank in us, added to all its timestamps */
   clockSkewUs?: number[];
@@ -147,7 +147,7 @@ export interface ResolvedSpec {
   uploadedRanks: number[];
   parallelGroupInfo: boolean;
   code: CodeMap;
-  soc: string;
+  soc: string | null;
   clockSkewUs: number[];
   numWorkers: number;
   itemEveryStep: boolean;
@@ -185,7 +185,7 @@ export function resolveSpec(spec: JobSpec): ResolvedSpec {
     uploadedRanks: spec.uploadedRanks ?? Array.from({ length: ranks }, (_, rank) => rank),
     parallelGroupInfo: spec.parallelGroupInfo ?? true,
     code: { ...DEFAULT_CODE, ...spec.code },
-    soc: spec.soc ?? 'Ascend910B',
+    soc: spec.soc ?? null,
     clockSkewUs: spec.clockSkewUs ?? [],
     numWorkers: spec.numWorkers ?? 4,
     itemEveryStep: (spec.itemEveryStep ?? true) && !kinds.has('hidden-loader'),

@@ -19,7 +19,7 @@ export function dump(value: Value): string {
 }
 
 /** A CSV cell, quoted when it has to be. */
-export function cell(value: string | number): string {
+function cell(value: string | number): string {
   const text = String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

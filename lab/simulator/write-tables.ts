@@ -51,7 +51,13 @@ function* kernelRows(input: TableInput): Generator<Row> {
     const step = stepAt(capture.windows, task.start, true)?.number ?? '';
     const wait = previousEnd < 0 ? 0 : micros(Math.max(0, task.start - previousEnd));
     previousEnd = Math.max(previousEnd, task.end);
-    const times: Row = [`${input.clock.stamp(task.start)}\t`, micros(task.end - task.start), wait];
+    const duration = micros(task.end - task.start);
+    const padded = spec.era === '2025-11';
+    const times: Row = [
+      `${input.clock.stamp(task.start)}\t`,
+      padded ? duration.toFixed(3) : duration,
+      padded && wait > 0 ? wait.toFixed(6) : wait,
+    ];
     const kernel = task.kernel;
     if (spec.level === 0) {
       yield [step, kernel ? kernel.name : commName(task), 'N/A', kernel ? 'N/A' : commCore, ...times, 0];
@@ -252,7 +258,7 @@ function* operatorRows(input: TableInput): Generator<Row> {
   for (const op of capture.ops) {
     if (op.name.startsWith('ProfilerStep#')) continue;
     const own = totals.get(op)!;
-    const stack = op.stack && spec.withStack ? callStack(spec.code, op.stack).replaceAll('\r\n', '\n') : '';
+    const stack = op.stack && spec.withStack ? callStack(spec, op.stack).replaceAll('\r\n', '\n') : '';
     const dims = op.types ? op.dims.split(';').join(';\n') : '';
     const host = [op.end - op.start - own.children, op.end - op.start];
     const deviceTimes = [own.selfDevice, own.device, own.selfCore, own.core];

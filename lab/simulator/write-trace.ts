@@ -106,7 +106,7 @@ function hostEvent(input: TraceInput, op: HostOp): Event {
       .map((type) => TYPE_NAMES[type] ?? type)
       .join(';\r\n');
   }
-  if (op.stack && input.spec.withStack) args['Call stack'] = callStack(input.spec.code, op.stack);
+  if (op.stack && input.spec.withStack) args['Call stack'] = callStack(input.spec, op.stack);
   return {
     ph: 'X',
     name: op.name,
@@ -154,12 +154,12 @@ function* forwardBackwardFlows(input: TraceInput): Generator<Event> {
 
 /** Nested Python frames around operators with a stack, only on request because they dominate the file. */
 function* pythonFunctions(input: TraceInput): Generator<Event> {
-  const { pythonFrames, code } = input.spec;
+  const { pythonFrames } = input.spec;
   if (pythonFrames === 0) return;
   let id = 10;
   for (const op of input.capture.ops) {
     if (!op.stack) continue;
-    const frames = stackFrames(code, op.stack);
+    const frames = stackFrames(input.spec, op.stack);
     for (let i = 0; i < pythonFrames; i++) {
       const inset = Math.min(20 * (i + 1), Math.max(0, (op.end - op.start) / 2 - 10));
       yield {
@@ -219,8 +219,10 @@ function* deviceMetadata(input: TraceInput): Generator<Event> {
     lanes.map((name, tid) => [tid, name]),
   );
   yield* process('freq', 'AI Core Freq', label, 14, []);
-  for (const at of [capture.begin, capture.end]) {
-    yield { name: 'AI Core Freq', ts: input.clock.stamp(at), pid: lanePid(input, 'freq'), tid: 0, args: { MHz: 1800 }, ph: 'C' };
+  for (const [i, at] of [capture.begin, capture.end].entries()) {
+    // the closing sample of the real files has no decimals
+    const ts = i === 0 ? input.clock.stamp(at) : input.clock.stamp(at).split('.')[0]!;
+    yield { name: 'AI Core Freq', ts, pid: lanePid(input, 'freq'), tid: 0, args: { MHz: 1800 }, ph: 'C' };
   }
 }
 
@@ -276,8 +278,7 @@ function* hardwareEvents(input: TraceInput): Generator<Event> {
   });
   for (const task of capture.tasks) {
     if (task.eventWait > 500) yield event('EVENT_WAIT', 'EVENT_WAIT_SQE', task, task.start - task.eventWait, task.start);
-    if (task.kind === 'kernel')
-      yield event(task.kernel!.name, spec.level === 0 ? kernelType(task) : task.kernel!.core, task, task.start, task.end);
+    if (task.kind === 'kernel') yield event(task.kernel!.name, taskType(task, spec), task, task.start, task.end);
     if (task.kind !== 'copy') continue;
     const toHost = task.acl.endsWith('_to_host');
     const bytes = toHost ? 4 : 65_536;
@@ -286,7 +287,12 @@ function* hardwareEvents(input: TraceInput): Generator<Event> {
   }
 }
 
-const kernelType = (task: DeviceTask): string => (task.kernel!.core === 'AI_CORE' ? 'KERNEL_AICORE' : 'KERNEL_AIVEC');
+/** Task Type of a kernel; the older release calls vector kernels AI_CORE here although its tables say AI_VECTOR_CORE. */
+function taskType(task: DeviceTask, spec: ResolvedSpec): string {
+  const { core } = task.kernel!;
+  if (spec.level === 0) return core === 'AI_CORE' ? 'KERNEL_AICORE' : 'KERNEL_AIVEC';
+  return spec.era === '2025-01' && core === 'AI_VECTOR_CORE' ? 'AI_CORE' : core;
+}
 
 function* cannEvents(input: TraceInput): Generator<Event> {
   const { capture, spec } = input;

@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { commHash } from '../../lab/simulator/groups.ts';
 import { type Fault, type JobSpec, simulate, trueSavingMs, withoutFault, writeProfiles } from '../../lab/simulator/index.ts';
 
 /** A CSV reader of its own: quoted cells may hold commas, doubled quotes and newlines. */
@@ -124,6 +127,12 @@ const PIPELINE_FAULTS: Fault[] = [
   { kind: 'recompile' },
 ];
 
+function shareOfStep(spec: JobSpec, fault: Fault): number {
+  const full = { ...spec, uploadedRanks: [] };
+  const slow = simulate(full).medianStepMs;
+  return (slow - simulate(withoutFault(full, fault)).medianStepMs) / slow;
+}
+
 describe('model', () => {
   test('is deterministic and depends on the seed', () => {
     const spec: JobSpec = { ranks: 2, faults: [{ kind: 'rotating-jitter' }] };
@@ -134,7 +143,7 @@ describe('model', () => {
   test.each([2, 8])('every fault of a data-parallel job of %i ranks costs between 3 and 30 percent of the step', (ranks) => {
     for (const fault of DDP_FAULTS) {
       const spec: JobSpec = { ranks, faults: [fault] };
-      const share = trueSavingMs(spec, fault) / simulate({ ...spec, uploadedRanks: [] }).medianStepMs;
+      const share = shareOfStep(spec, fault);
       expect(share, JSON.stringify(fault)).toBeGreaterThan(0.03);
       expect(share, JSON.stringify(fault)).toBeLessThan(0.3);
     }
@@ -143,7 +152,7 @@ describe('model', () => {
   test.each([2, 8])('every fault of a pipeline job of %i ranks costs at least 3 percent of the step', (ranks) => {
     for (const fault of PIPELINE_FAULTS) {
       const spec: JobSpec = { ranks, pp: 2, faults: [fault] };
-      const share = trueSavingMs(spec, fault) / simulate({ ...spec, uploadedRanks: [] }).medianStepMs;
+      const share = shareOfStep(spec, fault);
       expect(share, JSON.stringify(fault)).toBeGreaterThan(0.03);
     }
   });
@@ -174,6 +183,11 @@ describe('model', () => {
     expect(count(spec, 'DistributedDataParallel.forward')).toBe(3);
     expect(count(withoutFault(spec, fault), 'DistributedDataParallel.forward')).toBe(3);
     expect(count(spec, 'c10d::allreduce_')).toBe(3 * count(withoutFault(spec, fault), 'c10d::allreduce_'));
+  });
+
+  test('hashes communicator names as the profiler does', () => {
+    expect(commHash('group_name_19')).toBe('3985310405473756128');
+    expect(commHash('10.174.216.241%enp189s0f1_55000_0_1738895506630464')).toBe('6960437680420871035');
   });
 
   test('refuses jobs that cannot exist', () => {
@@ -405,5 +419,38 @@ describe('levels and options', () => {
     const size = async (profile: Profile) => (await stat(join(profile.folder, 'ASCEND_PROFILER_OUTPUT', 'trace_view.json'))).size;
     expect(await size(large!)).toBeGreaterThan(1.3 * (await size(small!)));
     expect((await large!.trace()).filter((event) => event.cat === 'python_function').length).toBeGreaterThan(3000);
+  });
+});
+
+describe('command line', () => {
+  const main = join(import.meta.dirname, '../../lab/simulator/main.ts');
+  const exec = (...args: string[]) => promisify(execFile)(process.execPath, [main, ...args]);
+
+  test('prints the step and the true saving of each fault and writes profiles', async () => {
+    const out = join(root, 'cli');
+    const { stdout } = await exec(
+      '--ranks',
+      '2',
+      '--steps',
+      '1',
+      '--fault',
+      'slow-rank:rank=0,factor=1.3',
+      '--fault',
+      'layout',
+      '--upload',
+      '0',
+      '--out',
+      out,
+    );
+    expect(stdout).toMatch(/^step \d+\.\d{3} ms/);
+    expect(stdout.match(/true saving [\d.]+ ms/g)).toHaveLength(2);
+    expect(await readdir(out)).toHaveLength(1);
+  });
+
+  test('exits 2 with one line for a fault it does not know', async () => {
+    await expect(exec('--fault', 'gremlins')).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^unknown fault gremlins.*\n$/),
+    });
   });
 });
