@@ -200,6 +200,8 @@ function quietText(report: Report): string {
   const floorMs = reportingFloorMs(job);
   const floor = formatTime(floorMs);
   if (job.stepTimeMs === null) return word('quiet.plain', lang, { floor });
+  const small = report.findings.filter(isCostly).length;
+  if (small > 0) return word(`quiet.small.${countForm(small)}`, lang, { step: formatTime(job.stepTimeMs), n: small });
   return word('quiet.step', lang, { step: formatTime(job.stepTimeMs), floor, share: formatPercent(floorMs / job.stepTimeMs, lang) });
 }
 
@@ -230,10 +232,10 @@ function reportSections(view: ReportComment): Section[] {
   const { report, lang, sha } = view;
   const numbered = numberFindings(report.findings);
   const numbers = new Map(numbered.map(({ number, finding }) => [finding.id, number]));
-  const shown = numbered.filter(({ finding }) => isCostly(finding) || isWarning(finding)).slice(0, CAUSES_SHOWN);
+  const isQuiet = shapeOf(report) === '✅';
+  const shown = isQuiet ? [] : numbered.filter(({ finding }) => isCostly(finding) || isWarning(finding)).slice(0, CAUSES_SHOWN);
   const more = numbered.length - shown.length;
   const isIncomplete = report.verdict.outcome === 'incomplete' || report.verdict.outcome === 'no-data';
-  const isQuiet = shapeOf(report) === '✅';
   const bar = isIncomplete ? null : stepBar(report);
   const missing = report.missing.slice(0, MISSING_SHOWN);
   const missingMore = report.missing.length - missing.length;
@@ -263,7 +265,7 @@ function reportSections(view: ReportComment): Section[] {
       where: whereCell(finding, view),
       change: changeCell(finding, view),
     })),
-    total: totalSentence(report),
+    total: isQuiet ? null : totalSentence(report),
     missing,
     missingMore: missingMore > 0 ? word(`missing.more.${countForm(missingMore)}`, lang, { n: missingMore }) : null,
     openMissing: isIncomplete && missing.length > 0,

@@ -76,6 +76,14 @@ export const WORDS = {
     en: 'Step {step:text}. No cause above the reporting floor of {floor:text} ({share:text}).',
     zh: '迭代 {step:text}。没有超过报告下限 {floor:text}（{share:text}）的原因。',
   },
+  'quiet.small.one': {
+    en: 'Step {step:text}. No cause costs 2\u00a0% of it; 1 smaller one is in the full report.',
+    zh: '迭代 {step:text}。没有占 2% 以上的原因；另有 1 个较小的原因见完整报告。',
+  },
+  'quiet.small.many': {
+    en: 'Step {step:text}. No cause costs 2\u00a0% of it; {n:int} smaller ones are in the full report.',
+    zh: '迭代 {step:text}。没有占 2% 以上的原因；另有 {n:int} 个较小的原因见完整报告。',
+  },
   'quiet.plain': { en: 'No cause above the reporting floor of {floor:text}.', zh: '没有超过报告下限 {floor:text} 的原因。' },
 
   // cause table

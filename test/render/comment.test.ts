@@ -165,6 +165,18 @@ describe('the sticky comment', () => {
     expect(alone).toContain('### ⚠️ NPU Advisor: 1 warning that costs no measurable time');
   });
 
+  it.each(LANGS)('stays quiet about causes too small to matter, and counts them (%s)', (lang) => {
+    const small = finding({
+      severity: 'info',
+      saving: { basis: 'modelled', perStepMs: { floor: 1, likely: 3, ceiling: 5 }, shareOfStep: 0.004, method: 'm' },
+    });
+    const totals = { claimedMsPerStep: { likely: 3, ceiling: 5 }, unexplainedIdleMs: null };
+    const body = renderComment(reportComment(report({ lang, verdict: { outcome: 'quiet', text: 'quiet' }, findings: [small], totals })));
+    expect(body).toMatch(lang === 'en' ? /✅ NPU Advisor: nothing to change/ : /✅ NPU Advisor：无需修改/);
+    expect(body).toContain(lang === 'en' ? '1 smaller one is in the full report' : '另有 1 个较小的原因见完整报告');
+    expect(body).not.toContain('| 1 |');
+  });
+
   it('says so when only a bound is known', () => {
     const bound = finding({
       saving: { basis: 'bound', perStepMs: { floor: 0, likely: null, ceiling: 118 }, shareOfStep: 0.145, method: 'm' },
