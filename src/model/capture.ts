@@ -89,26 +89,24 @@ export interface TraceTables {
   readonly host: { name: Int32Array; start: Float64Array; duration: Float64Array; tid: Int32Array; frame: Int32Array };
   /** CANN calls that matter (synchronise, memcpy, compile, launch). */
   readonly cann: { name: Int32Array; start: Float64Array; duration: Float64Array; tid: Int32Array };
-  /** Device tasks with a stream. `connection` joins to `launches`. */
+  /** Device tasks with a stream. */
   readonly device: {
     name: Int32Array;
     taskType: Int32Array;
     start: Float64Array;
     duration: Float64Array;
     stream: Int32Array;
-    connection: Float64Array;
   };
   readonly collective: {
     name: Int32Array;
     start: Float64Array;
     duration: Float64Array;
     row: Int32Array;
-    connection: Float64Array;
     count: Float64Array;
     dataType: Int32Array;
   };
-  /** Host instant at which a connection id was issued (HostToDevice flow start), ns. */
-  readonly launches: ReadonlyMap<number, number>;
+  /** Host instant that issued a device task (HostToDevice flow): thread id of the device row → start of the task, ns → host instant, ns. */
+  readonly launches: ReadonlyMap<number, ReadonlyMap<number, number>>;
   /** Framework-side instant and thread for a device task, keyed by the task's start in ns (async_npu flow). */
   readonly issued: ReadonlyMap<number, { at: number; tid: number }>;
   /** Overlap Analysis lanes, as written. */

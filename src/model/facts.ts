@@ -182,6 +182,8 @@ export interface PhaseFacts {
   readonly ddp: boolean;
   readonly ddpFrame: Frame | null;
   readonly backwardFrame: Frame | null;
+  /** Host ranges of `c10d::broadcast_`, ns. */
+  readonly broadcastHost: Intervals;
   /** Start instants of each forward, by step index. */
   readonly forwardStarts: readonly (readonly number[])[];
 }

@@ -17,6 +17,8 @@ export interface JobFacts {
   readonly noReplay: 'no-launches' | 'ranks-missing' | 'clock' | 'inaccurate' | null;
   /** Time the ranks that are here spend, per used step, after the last of them arrived at a collective that is not transfer: ns by step id. */
   readonly absentWaitMs: number;
+  /** The longest single wait of that kind, ms: what a rank here waits for others however fast it gets. */
+  readonly longestAbsentWaitMs: number;
 }
 
 /** A replay further off than this is not used for savings. */
@@ -47,6 +49,9 @@ export function jobFacts(ranks: readonly RankFacts[]): JobFacts {
     },
     get absentWaitMs() {
       return once('absentWait', () => absentWait(facts));
+    },
+    get longestAbsentWaitMs() {
+      return once('longestAbsentWait', () => longestAbsentWait(facts));
     },
     get replay() {
       return once('replay', () => replayOf(facts).model);
@@ -101,6 +106,22 @@ function absentWait(job: JobFacts): number {
   const values = perRank.filter((_, r) => ranks[r]!.collectives.length > 0);
   const count = Math.max(1, steps.usedIndex.length);
   return values.length === 0 ? 0 : Math.min(...values) / count;
+}
+
+function longestAbsentWait(job: JobFacts): number {
+  let longest = 0;
+  for (const arrival of job.arrivals) {
+    const match = job.matches[arrival.match]!;
+    if (match.complete === true || match.p2p) continue;
+    const transit = Math.max(
+      ...match.ranks.map((r, k) => {
+        const call = job.ranks[r]!.collectives[match.calls[k]!]!;
+        return Number.isNaN(call.transitMs) ? typicalBody(job, match.op) : call.transitMs;
+      }),
+    );
+    longest = Math.max(longest, arrival.body / 1e6 - transit);
+  }
+  return longest;
 }
 
 function typicalBody(job: JobFacts, op: string): number {

@@ -1,11 +1,13 @@
+import { covered, type Intervals, union } from '../../base/intervals.ts';
 import { median } from '../../base/statistics.ts';
 import { COMPUTE } from '../../model/facts.ts';
 import type { JobFacts } from './index.ts';
 import { medianOfUsed, sumByStep } from './per-step.ts';
+import { stages } from './stages.ts';
 
 /**
- * Who makes the others wait. ms per used step. Only collectives of which all members are here, with a usable clock.
- * Lateness that a rank merely carries on from the collective before, without work in between, is counted once.
+ * Who makes the others wait. ms per used step. Only collectives of which all members are here, with a usable clock, inside one
+ * pipeline stage (stages wait for each other by design). Waiting that computing covers on the waiting rank costs nothing and is left out.
  */
 export interface Lateness {
   /** By rank index: wait it caused the earliest rank, and wait it suffered. */
@@ -31,26 +33,33 @@ export function lateness(job: JobFacts): Lateness {
   const used = new Set<number | null>(job.steps.used);
   const count = Math.max(1, job.steps.usedIndex.length);
   const inOrder = [...job.arrivals].sort((a, b) => a.end - b.end);
+  const computing = job.ranks.map((r) => computeUnion(r.tape));
+  const stageOf = stageByRank(job);
   for (const a of inOrder) {
     const match = job.matches[a.match]!;
-    if (match.p2p || match.complete === false) continue;
+    if (match.p2p || match.complete === false || a.ranks.some((r) => stageOf[r] !== stageOf[a.ranks[0]!])) continue;
     if (job.steps.used.length > 0 && a.step !== null && !used.has(a.step)) continue;
     total++;
     const error = 3 * Math.max(20_000, ...a.ranks.map((r) => job.clock.mad[r] || 0));
     if (a.skew <= error) continue;
     const latest = Math.max(...a.arrive);
+    let most = 0;
     a.ranks.forEach((r, k) => {
-      waitedMs[r] = waitedMs[r]! + (latest - a.arrive[k]!) / 1e6 / count;
+      const from = a.arrive[k]! - job.clock.offset[r]!;
+      const to = latest - job.clock.offset[r]!;
+      const exposed = to - from - covered(computing[r]!, from, to);
+      most = Math.max(most, exposed);
+      waitedMs[r] = waitedMs[r]! + exposed / 1e6 / count;
     });
-    if (a.lead <= error) continue;
-    causedMs[a.last] = causedMs[a.last]! + a.skew / 1e6 / count;
+    if (a.lead <= error || most <= error) continue;
+    causedMs[a.last] = causedMs[a.last]! + most / 1e6 / count;
     lastCount[a.last] = lastCount[a.last]! + 1;
     let byRank = perStep.get(a.step);
     if (byRank === undefined) {
       byRank = new Array<number>(n).fill(0);
       perStep.set(a.step, byRank);
     }
-    byRank[a.last] = byRank[a.last]! + a.skew;
+    byRank[a.last] = byRank[a.last]! + most;
   }
   const sum = causedMs.reduce((x, y) => x + y, 0);
   let culprit = -1;
@@ -61,6 +70,21 @@ export function lateness(job: JobFacts): Lateness {
   for (const byRank of perStep.values())
     if (culprit >= 0 && byRank[culprit]! > 0 && byRank[culprit] === Math.max(...byRank)) culpritSteps++;
   return { causedMs, waitedMs, lastCount, total, culprit, culpritShare: culprit === -1 ? 0 : causedMs[culprit]! / sum, culpritSteps };
+}
+
+function computeUnion(tape: JobFacts['ranks'][number]['tape']): Intervals {
+  const list: [number, number][] = [];
+  if (tape !== null) for (let i = 0; i < tape.start.length; i++) if (tape.kind[i] === COMPUTE) list.push([tape.start[i]!, tape.start[i]! + tape.duration[i]!]);
+  return union(list);
+}
+
+/** Stage of each rank index; all 0 without pipeline parallelism. */
+function stageByRank(job: JobFacts): number[] {
+  const out = job.ranks.map(() => 0);
+  stages(job)?.stages.forEach((stage, s) => {
+    for (const r of stage.ranks) out[r] = s;
+  });
+  return out;
 }
 
 /** How one rank differs from the others, per used step. */

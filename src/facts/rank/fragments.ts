@@ -5,6 +5,8 @@ import { COMPUTE, type FragmentFacts, type Tape } from '../../model/facts.ts';
 const STARVED_SLACK = 5_000;
 /** A run ends at a gap longer than this many launch intervals: that is user code, a sync or the loader. */
 const RUN_GAP = 20;
+/** Kernels this many launch intervals long are never small. */
+const LARGE = 2;
 const MIN_KERNELS = 20;
 const MIN_STARVED_SHARE = 0.4;
 const MIN_SMALL_SHARE = 0.6;
@@ -33,7 +35,8 @@ export function fragmentFacts(tape: Tape, excluded: Intervals): FragmentFacts[] 
     if (last >= 0) {
       const from = tape.start[last]! + tape.duration[last]!;
       const gap = tape.start[i]! - from;
-      if (gap > RUN_GAP * interval || tape.step[i] !== tape.step[last]) flush();
+      // A kernel the host has time to launch two others behind ends the run.
+      if (gap > RUN_GAP * interval || tape.step[i] !== tape.step[last] || tape.duration[i]! >= LARGE * interval) flush();
       else if (gap > 0 && launch > from - STARVED_SLACK)
         starved += Math.max(0, gap - covered(excluded, from, tape.start[i]!) - covered(tape.busy, from, tape.start[i]!));
     }

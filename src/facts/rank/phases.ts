@@ -1,3 +1,4 @@
+import { union } from '../../base/intervals.ts';
 import type { RankCapture } from '../../model/capture.ts';
 import type { PhaseFacts } from '../../model/facts.ts';
 import { hostRanges } from './host-ranges.ts';
@@ -21,6 +22,7 @@ export function phaseFacts(capture: RankCapture, windows: readonly StepWindow[])
     optimizerSteps: count(steps),
     ddp: forwards.some((f) => f.name.startsWith('DistributedDataParallel')),
     ddpFrame: forwards.find((f) => f.frame !== null)?.frame ?? null,
+    broadcastHost: union(hostRanges(capture, /^c10d::broadcast_|^HcclBroadcast/).map((r) => [r.start, r.end] as const)),
     backwardFrame: backward.find((f) => f.frame !== null)?.frame ?? null,
     forwardStarts: windows.map((w) => forwards.filter((f) => f.start >= w.start && f.start < w.end).map((f) => f.start)),
   };

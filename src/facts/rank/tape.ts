@@ -71,7 +71,7 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
       stream.push(trace.device.stream[i]!);
       start.push(at);
       duration.push(trace.device.duration[i]!);
-      launch.push(trace.launches.get(trace.device.connection[i]!) ?? issued?.at ?? Number.NaN);
+      launch.push(trace.launches.get(trace.device.stream[i]!)?.get(at) ?? issued?.at ?? Number.NaN);
       type.push(typeId(of === COPY ? name : (kernelType(kernelAt.get(at)) ?? name)));
       frame.push(issued === undefined ? -1 : frameAt(issued.tid, issued.at));
     }
@@ -96,7 +96,7 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
       stream.push(-1 - trace.collective.row[i]!);
       start.push(at);
       duration.push(trace.collective.duration[i]!);
-      launch.push(trace.launches.get(trace.collective.connection[i]!) ?? issued?.at ?? Number.NaN);
+      launch.push(trace.launches.get(trace.collective.row[i]!)?.get(at) ?? issued?.at ?? Number.NaN);
       type.push(typeId(names.get(trace.collective.name[i]!)));
       frame.push(issued === undefined ? -1 : frameAt(issued.tid, issued.at));
     }

@@ -12,7 +12,6 @@ const FLOW_START = 115;
 const FLOW_END = 102;
 
 const key = (text: string): Uint8Array => new TextEncoder().encode(text);
-const K_CONNECTION = key('connection_id');
 const K_TASK_TYPE = key('Task Type');
 const K_STACK = key('Call stack');
 const K_NAME = key('name');
@@ -79,7 +78,8 @@ export async function readTrace(
   const processes = new Map<number, ReturnType<typeof rows>>();
   const processName = new Map<number, string>();
   const threadName = new Map<string, string>();
-  const launches = new Map<number, number>();
+  const launchedAt = new Map<string, number>();
+  const reachedAt: { id: string; tid: number; at: number }[] = [];
   const issuedAt = new Map<string, { at: number; tid: number }>();
   const arrivedAt = new Map<string, number>();
   const frames: Frame[] = [];
@@ -162,13 +162,11 @@ export async function readTrace(
       table.duration.push(duration);
       table.tid.push(tid);
       if (cat === CAT_CPU_OP) {
-        table.connection.push(Number.NaN);
-        table.taskType.push(-2);
+                table.taskType.push(-2);
         table.frame.push(frameOf(ev));
         table.count.push(Number.NaN);
         table.dataType.push(-1);
       } else {
-        table.connection.push(argNumber(ev, K_CONNECTION));
         table.taskType.push(cat === -1 ? argId(ev, K_TASK_TYPE) : -3);
         table.frame.push(-1);
         table.count.push(argNumber(ev, K_COUNT));
@@ -179,9 +177,13 @@ export async function readTrace(
     if (ph === FLOW_START || ph === FLOW_END) {
       const cat = ev.catStart < 0 ? -1 : cats.bytes(ev.buf, ev.catStart, ev.catEnd);
       if (cat === CAT_HOST_TO_DEVICE) {
-        if (ph === FLOW_START && ev.idStart >= 0 && ev.tsStart >= 0 && parseInstant(ev.buf, ev.tsStart, ev.tsEnd, instant)) {
-          const id = parseNumber(ev.buf, ev.idStart, ev.idEnd);
-          if (!launches.has(id)) launches.set(id, origin.relative(instant));
+        // Ids are the connection id, or (connection id << 32) − 1, beyond 2^53: the raw digits are the key.
+        if (ev.idStart >= 0 && ev.tsStart >= 0 && parseInstant(ev.buf, ev.tsStart, ev.tsEnd, instant)) {
+          const id = ev.buf.toString('latin1', ev.idStart, ev.idEnd);
+          const at = origin.relative(instant);
+          if (ph === FLOW_START) {
+            if (!launchedAt.has(id)) launchedAt.set(id, at);
+          } else reachedAt.push({ id, tid: number(ev, ev.tidStart, ev.tidEnd), at });
         }
       } else if (cat === CAT_ASYNC_NPU && ev.tsStart >= 0 && parseInstant(ev.buf, ev.tsStart, ev.tsEnd, instant)) {
         // Flow ids exceed 2^53; the raw digits are the join key.
@@ -203,6 +205,17 @@ export async function readTrace(
   };
 
   const scan = await scanTrace(chunks, onEvent);
+  const launches = new Map<number, Map<number, number>>();
+  for (const { id, tid, at } of reachedAt) {
+    const from = launchedAt.get(id);
+    if (from === undefined) continue;
+    let stream = launches.get(tid);
+    if (stream === undefined) {
+      stream = new Map();
+      launches.set(tid, stream);
+    }
+    stream.set(at, from);
+  }
   const issued = new Map<number, { at: number; tid: number }>();
   for (const [id, at] of arrivedAt) {
     const from = issuedAt.get(id);
@@ -211,8 +224,8 @@ export async function readTrace(
 
   const host = { name: i32(), start: f64(), duration: f64(), tid: i32(), frame: i32() };
   const cann = { name: i32(), start: f64(), duration: f64(), tid: i32() };
-  const device = { name: i32(), taskType: i32(), start: f64(), duration: f64(), stream: i32(), connection: f64() };
-  const collective = { name: i32(), start: f64(), duration: f64(), row: i32(), connection: f64(), count: f64(), dataType: i32() };
+  const device = { name: i32(), taskType: i32(), start: f64(), duration: f64(), stream: i32() };
+  const collective = { name: i32(), start: f64(), duration: f64(), row: i32(), count: f64(), dataType: i32() };
   const lanes = {
     computing: [] as [number, number][],
     communication: [] as [number, number][],
@@ -254,14 +267,12 @@ export async function readTrace(
         device.start.push(start[i]!);
         device.duration.push(duration[i]!);
         device.stream.push(tid[i]!);
-        device.connection.push(table.connection.view()[i]!);
       } else if (lane === 'communication') {
         if (!/Communication/.test(threadName.get(`${pid}/${tid[i]}`) ?? '')) continue;
         collective.name.push(name[i]!);
         collective.start.push(start[i]!);
         collective.duration.push(duration[i]!);
         collective.row.push(tid[i]!);
-        collective.connection.push(table.connection.view()[i]!);
         collective.count.push(table.count.view()[i]!);
         collective.dataType.push(table.dataType.view()[i]!);
       } else if (lane === 'overlap') {
@@ -293,14 +304,12 @@ export async function readTrace(
       start: device.start.view(),
       duration: device.duration.view(),
       stream: device.stream.view(),
-      connection: device.connection.view(),
     },
     collective: {
       name: collective.name.view(),
       start: collective.start.view(),
       duration: collective.duration.view(),
       row: collective.row.view(),
-      connection: collective.connection.view(),
       count: collective.count.view(),
       dataType: collective.dataType.view(),
     },

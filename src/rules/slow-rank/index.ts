@@ -103,10 +103,10 @@ export default defineRule({
         outcome: 'notApplicable',
         reason: {
           text: {
-            en: '{n:int} of {size:text} ranks are here: the late one may be among the others, so no rank is named',
-            zh: '只有 {n:int}/{size:text} 张卡的数据：最晚到达的卡可能不在其中，因此不点名',
+            en: 'not all ranks are here ({n:int} of {size:text}): the late one may be among the others, so no rank is named',
+            zh: '不是所有卡都在（{n:int}/{size:text}）：最晚到达的卡可能不在其中，因此不点名',
           },
-          params: { n: job.ranks.length, size: job.world.size ?? '?' },
+          params: { n: job.ranks.length, size: job.world.size ?? 'unknown' },
         },
       };
     }
@@ -164,6 +164,18 @@ export default defineRule({
         },
       };
     }
+    if (reason === 'unknown') {
+      return {
+        outcome: 'pass',
+        reason: {
+          text: {
+            en: 'rank {rank:text} often arrives last, but its kernels, launches and loader are like those of the others',
+            zh: '卡 {rank:text} 经常最晚到达，但其 kernel、下发与数据加载与其余卡一致',
+          },
+          params: { rank: facts.rank ?? '?' },
+        },
+      };
+    }
     const removal = new Map<number, Removal>();
     if (facts.tape !== null && reason === 'device') removal.set(rank, normalDevice(job, rank));
     else if (facts.tape !== null && reason === 'host') removal.set(rank, { hostFactor: d.othersLaunchNs / d.launchNs });
@@ -215,7 +227,7 @@ export default defineRule({
       },
       loader: { en: '', zh: '' },
       compile: { en: '', zh: '' },
-      unknown: { en: 'Rank {rank:text} arrives last, {n:int} ranks wait for it', zh: '卡 {rank:text} 总是最晚到达，其余 {n:int} 张卡等它' },
+      unknown: { en: '', zh: '' },
     };
     return {
       outcome: 'findings',
@@ -228,7 +240,7 @@ export default defineRule({
           ranks: [rank],
           steps: job.steps.used,
           groups: [],
-          confidence: reason === 'unknown' ? 'low' : dataConfidence(job, reason === 'host'),
+          confidence: dataConfidence(job, reason === 'host'),
           evidence: [
             {
               message: {

@@ -3,6 +3,9 @@ import type { FragmentFacts } from '../../model/facts.ts';
 import { defineRule } from '../../model/rule.ts';
 import type { Removal } from '../../replay/replay.ts';
 
+/** A fused kernel moves the same data: most of the kernel time stays, what goes is the fixed cost of starting each small kernel. */
+const LIKELY_SHRINK = 0.25;
+
 /** Kernels that stay when a run is fused: one per position of the repeating sequence, or one per repetition, whichever is fewer. */
 function kept(fragment: FragmentFacts): number {
   return Math.max(1, Math.min(fragment.period, fragment.repeats));
@@ -170,7 +173,7 @@ export default defineRule({
                   },
                 ]
               : [],
-          removal: { likely: removal(0.5), floor: removal(0), ceiling: removal(1) },
+          removal: { likely: removal(LIKELY_SHRINK), floor: removal(0), ceiling: removal(1) },
           boundMs: starved[pace]!,
           boundMethod: {
             text: {

@@ -4,6 +4,9 @@ import { leadIn } from '../../facts/rank/idle.ts';
 import { COMMUNICATION, COMPUTE, type RankFacts } from '../../model/facts.ts';
 import { defineRule } from '../../model/rule.ts';
 
+/** Shorter calls find the operator compiled (see op-recompile) and are part of the gap. ns. */
+const LONG_COMPILE = 5_000_000;
+
 /** ns by step: time from the host's step start to the first kernel in which no kernel ran and no known cause was at work. */
 function gaps(rank: RankFacts): number[] {
   const { tape } = rank;
@@ -15,7 +18,7 @@ function gaps(rank: RankFacts): number[] {
   }
   const owned = union([
     ...(rank.loader?.fetches ?? []).filter((f) => f.stall > 0).map((f) => [f.start, f.end] as const),
-    ...(rank.compile?.calls ?? []).map((c) => [c.start, c.end] as const),
+    ...(rank.compile?.calls ?? []).filter((c) => c.end - c.start >= LONG_COMPILE).map((c) => [c.start, c.end] as const),
   ]);
   const open = subtract(subtract(leadIn(tape, windows), union(kernels)), owned);
   return windows.map((w) => length(clip(open, w.start, w.end)));

@@ -1,0 +1,468 @@
+import { createHash } from 'node:crypto';
+import { formatMs, formatShare, say } from '../base/phrase.ts';
+import { median } from '../base/statistics.ts';
+import type { JobFacts } from '../facts/job/index.ts';
+import { lateness } from '../facts/job/lateness.ts';
+import { medianOfUsed } from '../facts/job/per-step.ts';
+import type { InputRecord } from '../model/capture.ts';
+import type { StepFacts } from '../model/facts.ts';
+import type { L10n, Lang, Message } from '../model/lang.ts';
+import type { BreakdownRow, CheckedRule, Confidence, Finding, Recommendation, Report, Severity } from '../model/report.ts';
+import type { Detection, RawFinding, Rule } from '../model/rule.ts';
+import { type Estimate, estimate, estimateTogether } from './savings.ts';
+
+/** Shares of the step from which a finding has a severity. */
+const CRITICAL = 0.15;
+const HIGH = 0.05;
+const MEDIUM = 0.02;
+const REPORTING_FLOOR_MS = 0.5;
+
+export interface RuleOutcome {
+  readonly rule: Rule;
+  readonly detection: Detection | { readonly outcome: 'error'; readonly reason: string };
+}
+
+export interface ReportInput {
+  readonly job: JobFacts;
+  readonly outcomes: readonly RuleOutcome[];
+  readonly inputs: readonly InputRecord[];
+  readonly notes: readonly Message[];
+  readonly lang: Lang;
+  readonly version: string;
+  /** Advice for a finding; the engine joins remedies and source. */
+  readonly advise: (finding: Finding, raw: RawFinding) => Recommendation[];
+}
+
+const ORDER: Record<Severity, number> = { critical: 0, high: 1, medium: 2, info: 3 };
+
+function headline(e: Estimate): number {
+  return e.likely ?? e.ceiling;
+}
+
+function severityOf(e: Estimate, step: number, confidence: Confidence): Severity {
+  const share = headline(e) / step;
+  let severity: Severity = share >= CRITICAL ? 'critical' : share >= HIGH ? 'high' : share >= MEDIUM ? 'medium' : 'info';
+  if ((e.basis === 'bound' || confidence === 'low') && ORDER[severity] < ORDER.medium) severity = 'medium';
+  return severity;
+}
+
+/** Rounds to what the reader can use; keeps tiny values distinguishable from zero. */
+function round(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}
+
+function orNull(value: number): number | null {
+  return Number.isFinite(value) ? round(value) : null;
+}
+
+function fingerprint(rule: string, hotspot: string): string {
+  return `${rule}-${createHash('sha256').update(`${rule}\n${hotspot}`).digest('hex').slice(0, 8)}`;
+}
+
+function sourceOf(job: JobFacts, rank: number | null, file: string | null): string | null {
+  if (file === null) return null;
+  const folder = rank === null ? '' : (job.ranks[rank]?.folder ?? '');
+  const known = rank === null ? undefined : job.ranks[rank]?.inputs.find((i) => i.path.endsWith(`/${file}`) || i.path === file || i.path.replace(/_\d+\.json$/, '.json').endsWith(file));
+  return known?.path ?? (folder === '' ? file : `${folder}/${file}`);
+}
+
+interface Draft {
+  finding: Finding;
+  raw: RawFinding;
+  ms: number;
+  resolved: boolean;
+}
+
+/** Puts the report together: savings, severities, symptoms under their causes, totals, verdict, texts in one language. */
+export function buildReport(input: ReportInput): Report {
+  const { job, lang } = input;
+  const step = job.steps.stepTimeMs;
+  const noise = job.steps.noiseMs ?? 0;
+  const floor = Math.max(REPORTING_FLOOR_MS, 2 * noise);
+  const checked: CheckedRule[] = [];
+  const drafts: Draft[] = [];
+
+  for (const { rule, detection } of input.outcomes) {
+    if (detection.outcome === 'error') {
+      checked.push({ rule: rule.id, outcome: 'error', reason: detection.reason });
+      continue;
+    }
+    if (detection.outcome !== 'findings') {
+      checked.push({ rule: rule.id, outcome: detection.outcome, reason: say(detection.reason, lang) });
+      continue;
+    }
+    const kept: Draft[] = [];
+    let quiet: string | null = null;
+    for (const raw of detection.findings) {
+      const e = estimate(job, raw);
+      const costs = e !== null && !raw.information;
+      if (costs && step !== null && headline(e) < floor) {
+        quiet = say(
+          {
+            text: {
+              en: 'removing it would change the step by {ms:ms}, below the reporting floor of {floor:ms}: the time is hidden behind other work',
+              zh: '消除后迭代只变化 {ms:ms}，低于报告下限 {floor:ms}：该时间被其他工作掩盖',
+            },
+            params: { ms: headline(e), floor },
+          },
+          lang,
+        );
+        continue;
+      }
+      kept.push(draft(input, rule, raw, e));
+    }
+    drafts.push(...kept);
+    checked.push(
+      kept.length > 0
+        ? { rule: rule.id, outcome: 'finding', reason: kept.map((d) => d.finding.title).join('; ') }
+        : { rule: rule.id, outcome: 'pass', reason: quiet ?? '' },
+    );
+  }
+
+  resolveSymptoms(drafts, step);
+  const kept = drafts.filter((d) => d.resolved || d.finding.saving === null || d.raw.information || d.ms >= floor);
+  kept.sort((a, b) => ORDER[a.finding.severity] - ORDER[b.finding.severity] || b.ms - a.ms || (a.finding.id < b.finding.id ? -1 : 1));
+  for (const d of kept) d.finding.recommendations = input.advise(d.finding, d.raw);
+  const findings = kept.map((d) => d.finding);
+
+  const causes = kept.filter((d) => d.finding.saving !== null && !d.raw.information && d.finding.symptomOf === null);
+  const together = causes.some((d) => d.finding.saving!.perStepMs.likely !== null) ? estimateTogether(job, causes.map((d) => d.raw)) : null;
+  const cap = step ?? Number.POSITIVE_INFINITY;
+  const ceiling = Math.min(
+    cap,
+    causes.reduce((total, d) => total + d.finding.saving!.perStepMs.ceiling, 0),
+  );
+  const largest = Math.max(0, ...causes.map((d) => d.finding.saving!.perStepMs.likely ?? 0));
+  const likely = together === null ? null : round(Math.min(cap, Math.max(together, largest)));
+  const idle = job.ranks[job.steps.pace]?.idle ?? null;
+  const unexplained = idle === null ? null : medianOfUsed(job, idle.steps.map((s) => s.unexplained / 1e6));
+
+  const report: Report = {
+    schema: 'npu-advisor.report/1',
+    tool: { name: 'npu-advisor', version: input.version },
+    lang,
+    verdict: { outcome: 'quiet', text: '' },
+    job: jobSection(job, lang),
+    breakdown: breakdownRows(job),
+    findings,
+    checked,
+    totals: {
+      claimedMsPerStep: { likely, ceiling: round(Math.max(ceiling, likely ?? 0)) },
+      unexplainedIdleMs: unexplained === null || Number.isNaN(unexplained) ? null : round(unexplained),
+    },
+    comparison: null,
+    gate: null,
+    inputs: input.inputs.map((i) => ({ path: i.path, kind: i.kind, bytes: i.bytes, status: i.status, note: i.note === null ? '' : say(i.note, lang) })),
+    notes: [...whereTheStepGoes(job, lang), ...input.notes.map((n) => say(n, lang))],
+    missing: missingSection(job, lang),
+    views: views(job),
+  };
+  report.verdict = verdictOf(report, causes.length, job.noReplay === 'ranks-missing');
+  return report;
+}
+
+function draft(input: ReportInput, rule: Rule, raw: RawFinding, e: Estimate | null): Draft {
+  const { job, lang } = input;
+  const step = job.steps.stepTimeMs;
+  const ranks = raw.ranks.map((r) => job.ranks[r]!.rank).filter((r): r is number => r !== null);
+  const ms = e === null || raw.information ? 0 : headline(e);
+  const finding: Finding = {
+    id: fingerprint(rule.id, raw.hotspot),
+    rule: rule.id,
+    category: rule.category,
+    title: say(raw.title, lang),
+    severity: raw.information || e === null || step === null ? 'info' : severityOf(e, step, raw.confidence),
+    confidence: raw.confidence,
+    ranks: [...new Set(ranks)].sort((a, b) => a - b),
+    steps: [...raw.steps],
+    groups: [...raw.groups],
+    saving: savingOf(raw, e, step, lang),
+    symptomOf: raw.symptomOf,
+    evidence: raw.evidence.map((v) => ({
+      text: say(v.message, lang),
+      source: sourceOf(job, v.rank, v.file),
+      ...(v.rank === null ? {} : { rank: job.ranks[v.rank]!.rank }),
+      ...(v.step === undefined ? {} : { step: v.step }),
+      ...(v.start === undefined ? {} : { startUs: Math.round(v.start) / 1000 }),
+      ...(v.duration === undefined ? {} : { durationUs: Math.round(v.duration) / 1000 }),
+    })),
+    caveats: [...raw.caveats, ...absentCaveat(job, rule, raw, e)].map((c) => say(c, lang)),
+    locations: raw.frames.map((f) => ({ file: f.file, line: Math.max(1, f.line), symbol: f.func, provenBy: 'profile' as const })),
+    recommendations: [],
+  };
+  return { finding, raw, ms, resolved: true };
+}
+
+/** With ranks missing, time gained here may only be waited out at the next collective. */
+function absentCaveat(job: JobFacts, rule: Rule, raw: RawFinding, e: Estimate | null): Message[] {
+  if (e === null || e.basis !== 'bound' || raw.information || rule.category === 'communication' || job.noReplay !== 'ranks-missing') return [];
+  if (!(job.longestAbsentWaitMs > 0)) return [];
+  return [
+    {
+      text: {
+        en: 'the ranks here then wait at least {ms:ms} for ranks that were not uploaded, so removing this may save nothing',
+        zh: '这些卡随后至少要等未上传的卡 {ms:ms}，消除该原因可能没有收益',
+      },
+      params: { ms: job.longestAbsentWaitMs },
+    },
+  ];
+}
+
+function savingOf(raw: RawFinding, e: Estimate | null, step: number | null, lang: Lang): Finding['saving'] {
+  if (e === null) return null;
+  const zero = raw.information;
+  const shown = zero ? 0 : headline(e);
+  const modelled: L10n = {
+    en: 'replay of the captured steps without this cause, all ranks together',
+    zh: '去掉该原因后重放采集到的迭代（所有卡一起）',
+  };
+  return {
+    basis: zero ? 'bound' : e.basis,
+    perStepMs: { floor: zero ? 0 : round(e.floor), likely: zero ? 0 : e.likely === null ? null : round(e.likely), ceiling: zero ? 0 : round(e.ceiling) },
+    shareOfStep: step === null ? 0 : Math.min(1, shown / step),
+    method: e.basis === 'modelled' && !zero ? modelled[lang] : say(raw.boundMethod, lang),
+  };
+}
+
+/** A symptom points to the finding that explains it; without one it stands for itself, as a bound. */
+function resolveSymptoms(drafts: Draft[], step: number | null): void {
+  for (const d of drafts) {
+    const target = d.raw.symptomOf;
+    if (target === null) continue;
+    const causes = drafts.filter((o) => o !== d && o.raw.symptomOf === null && !o.raw.information && o.finding.saving !== null);
+    const cause = causes.find((o) => o.finding.rule === target) ?? causes.filter((o) => o.finding.category !== 'capture').sort((a, b) => b.ms - a.ms)[0];
+    if (cause !== undefined) {
+      d.finding.symptomOf = cause.finding.id;
+      continue;
+    }
+    d.finding.symptomOf = null;
+    const bound = Math.min(step ?? Number.POSITIVE_INFINITY, d.raw.boundMs ?? 0);
+    if (bound <= 0 || step === null) continue;
+    d.ms = bound;
+    d.resolved = false;
+    d.finding.saving = { ...d.finding.saving!, basis: 'bound', perStepMs: { floor: 0, likely: null, ceiling: round(bound) }, shareOfStep: Math.min(1, bound / step) };
+    d.finding.severity = bound / step >= MEDIUM ? 'medium' : 'info';
+  }
+}
+
+function jobSection(job: JobFacts, lang: Lang): Report['job'] {
+  const { steps, world, ranks } = job;
+  const basis: Record<typeof steps.basis, L10n> = {
+    distance: {
+      en: 'distance between consecutive ProfilerStep starts, median of the steps used, slowest rank',
+      zh: '相邻 ProfilerStep 起点的间隔，取所用迭代的中位数，最慢的卡',
+    },
+    'host-step': { en: 'duration of the one captured ProfilerStep, slowest rank', zh: '唯一采集到的 ProfilerStep 的时长，最慢的卡' },
+    'device-span': { en: 'device span (Stage + Bubble): no step marks were read', zh: '设备侧跨度（Stage + 空泡）：没有读到迭代标记' },
+    none: { en: 'unknown: neither step marks nor step times were found', zh: '未知：没有迭代标记，也没有迭代耗时' },
+  };
+  const worldBasis: Record<'metadata' | 'groups' | 'links', L10n> = {
+    metadata: { en: 'recorded in profiler_metadata.json', zh: '记录于 profiler_metadata.json' },
+    groups: { en: 'from the communication groups', zh: '由通信组得出' },
+    links: { en: 'from the link ids in communication_matrix.json only', zh: '仅由 communication_matrix.json 的链路编号得出' },
+  };
+  const why: Record<'first' | 'slow', L10n> = {
+    first: { en: 'first captured step, may hold warm-up', zh: '采集的首个迭代，可能包含预热' },
+    slow: { en: 'first step, far slower than the others', zh: '首个迭代，明显慢于其余迭代' },
+  };
+  const first = ranks[0];
+  const pick = <T>(value: (r: (typeof ranks)[number]) => T | null): T | null => {
+    for (const r of ranks) {
+      const v = value(r);
+      if (v !== null) return v;
+    }
+    return null;
+  };
+  return {
+    ranks: [...world.present],
+    unrankedFolders: ranks.filter((r) => r.rank === null).length,
+    worldSize: world.size,
+    worldSizeBasis: world.basis === null ? null : worldBasis[world.basis][lang],
+    missingRanks: world.missing.slice(0, 10_000),
+    steps: [...steps.used],
+    droppedSteps: steps.dropped.map((d) => ({ step: d.step, why: why[d.why][lang] })),
+    stepTimeMs: steps.stepTimeMs === null ? null : round(steps.stepTimeMs),
+    stepBasis: basis[steps.basis][lang],
+    stepNoiseMs: steps.noiseMs === null ? null : round(steps.noiseMs),
+    framework: first === undefined ? null : 'PyTorch',
+    samplesPerStep: null,
+    samplesPerSecond: null,
+    versions: { cann: pick((r) => r.settings.cann), torchNpu: pick((r) => r.settings.torchNpu), torch: pick((r) => r.settings.torch) },
+    device: pick((r) => r.settings.soc),
+    level: pick((r) => r.settings.level),
+  };
+}
+
+function breakdownRows(job: JobFacts): BreakdownRow[] {
+  const rows: BreakdownRow[] = [];
+  for (const rank of job.ranks) {
+    for (const s of rank.steps) {
+      const b = s.breakdown;
+      rows.push({
+        rank: rank.rank,
+        step: s.id,
+        stepMs: orNull(b.stepMs),
+        stageMs: orNull(b.stageMs),
+        computingMs: orNull(b.computingMs),
+        communicationMs: orNull(b.communicationMs),
+        exposedCommunicationMs: orNull(b.exposedMs),
+        overlappedMs: orNull(b.overlappedMs),
+        freeMs: orNull(b.freeMs),
+        bubbleMs: orNull(b.bubbleMs),
+        preparingMs: orNull(b.preparingMs),
+        tailMs: orNull(b.tailMs),
+        source: b.source,
+      });
+    }
+  }
+  return rows;
+}
+
+/** The first note of every report: where the step of the pace-setting rank goes. */
+function whereTheStepGoes(job: JobFacts, lang: Lang): string[] {
+  const rank = job.ranks[job.steps.pace];
+  if (rank === undefined || job.steps.stepTimeMs === null) return [];
+  const part = (value: (b: StepFacts['breakdown']) => number): number =>
+    median(
+      job.steps.usedIndex
+        .map((s) => rank.steps[s])
+        .map((s) => (s === undefined ? Number.NaN : value(s.breakdown)))
+        .filter((v) => !Number.isNaN(v)),
+    );
+  const exposed = part((b) => b.exposedMs);
+  const free = part((b) => b.freeMs);
+  const computing = part((b) => b.computingMs);
+  const stage = part((b) => b.stageMs + (b.bubbleMs || 0));
+  if (Number.isNaN(exposed) || Number.isNaN(stage)) return [];
+  return [
+    say(
+      {
+        text: {
+          en: 'Rank {rank:text}, step {step:ms}: {computing:ms} computing, {exposed:ms} exposed communication ({exposedShare:pct}) and {free:ms} free ({freeShare:pct}) of a {stage:ms} stage.',
+          zh: '卡 {rank:text}，迭代 {step:ms}：计算 {computing:ms}，未掩盖通信 {exposed:ms}（{exposedShare:pct}），空闲 {free:ms}（{freeShare:pct}），Stage 共 {stage:ms}。',
+        },
+        params: {
+          rank: rank.rank ?? '?',
+          step: job.steps.stepTimeMs,
+          computing,
+          exposed,
+          exposedShare: exposed / stage,
+          free,
+          freeShare: free / stage,
+          stage,
+        },
+      },
+      lang,
+    ),
+  ];
+}
+
+function missingSection(job: JobFacts, lang: Lang): Report['missing'] {
+  const out: Report['missing'] = [];
+  const add = (what: Message, consequence: L10n, remedy: L10n): void => {
+    out.push({ what: say(what, lang), consequence: consequence[lang], remedy: remedy[lang] });
+  };
+  const { world, steps, ranks } = job;
+  if (world.missing.length > 0) {
+    add(
+      {
+        text: { en: 'ranks {ranks:ranks}: no files', zh: '卡 {ranks:ranks}：没有文件' },
+        params: { ranks: world.missing.slice(0, 256) },
+      },
+      { en: 'whether one of them is the late rank', zh: '慢卡是否在其中' },
+      { en: 'upload the `*_ascend_pt` folder of every rank', zh: '上传每张卡的 `*_ascend_pt` 目录' },
+    );
+  } else if (world.size === null && ranks.length > 0 && job.matches.length > 0) {
+    add(
+      { text: { en: 'the number of ranks is not recorded', zh: '没有记录总卡数' } },
+      { en: 'whether ranks are missing, and which one is late', zh: '是否缺少卡，以及哪张卡最晚' },
+      { en: '`profiler_level=Level1`, and the folders of all ranks', zh: '`profiler_level=Level1`，并上传所有卡的目录' },
+    );
+  }
+  if (ranks.some((r) => r.settings.level === 'Level0')) {
+    add(
+      { text: { en: '`communication.json`: Level0 capture', zh: '`communication.json`：采集等级为 Level0' } },
+      { en: 'waiting or transfer in collectives, operator types', zh: '集合通信中的等待与传输、算子类型' },
+      { en: '`profiler_level=Level1`', zh: '`profiler_level=Level1`' },
+    );
+  }
+  if (steps.usedIndex.length === 1) {
+    add(
+      { text: { en: 'one step captured', zh: '只采集了 1 个迭代' } },
+      { en: 'how much the step time varies', zh: '迭代耗时的波动' },
+      { en: '`schedule(…, active=3, repeat=1)`', zh: '`schedule(…, active=3, repeat=1)`' },
+    );
+  }
+  const noTrace = ranks.filter((r) => !r.capabilities.has('host-ops')).map((r) => r.rank ?? -1);
+  if (noTrace.length > 0) {
+    add(
+      { text: { en: 'rank {ranks:ranks}: no usable `trace_view.json`', zh: '卡 {ranks:ranks}：没有可用的 `trace_view.json`' }, params: { ranks: noTrace } },
+      { en: 'what the host did: loader, launches, syncs', zh: 'Host 侧行为：数据加载、下发、同步' },
+      { en: 'upload `ASCEND_PROFILER_OUTPUT` as a whole', zh: '完整上传 `ASCEND_PROFILER_OUTPUT`' },
+    );
+  }
+  return out;
+}
+
+function views(job: JobFacts): Report['views'] {
+  const rankOf = (i: number): number | null => job.ranks[i]!.rank;
+  const late = job.ranks.length > 1 && job.noReplay !== 'ranks-missing' && job.clock.usable ? lateness(job) : null;
+  return {
+    idleAccount: job.ranks.flatMap((r) =>
+      (r.idle?.steps ?? []).map((s) => ({
+        rank: r.rank,
+        step: r.steps[s.step]?.id ?? null,
+        totalMs: round(s.total / 1e6),
+        loaderMs: round(s.loader / 1e6),
+        compileMs: round(s.compile / 1e6),
+        syncMs: round(s.sync / 1e6),
+        launchMs: round(s.launch / 1e6),
+        preparingMs: round(s.preparing / 1e6),
+        unexplainedMs: round(s.unexplained / 1e6),
+      })),
+    ),
+    waits: late === null ? [] : job.ranks.map((_, i) => ({ rank: rankOf(i), causedMs: round(late.causedMs[i]!), waitedMs: round(late.waitedMs[i]!), lastCount: late.lastCount[i]! })),
+    clock: job.ranks.map((_, i) => ({ rank: rankOf(i), offsetUs: round(job.clock.offset[i]! / 1000), madUs: orNull(job.clock.mad[i]! / 1000) })),
+    replay: { usable: job.replay !== null, reason: job.noReplay, error: job.replay === null ? null : round(job.replay.error) },
+    operators: job.ranks.slice(0, 64).map((r) => ({ rank: r.rank, types: r.operators.slice(0, 20).map((t) => ({ type: t.type, core: t.core, count: t.count, ms: round(t.ns / 1e6) })) })),
+    paceRank: job.ranks[job.steps.pace]?.rank ?? null,
+  };
+}
+
+function verdictOf(report: Report, causes: number, ranksMissing: boolean): Report['verdict'] {
+  const zh = report.lang === 'zh';
+  const step = report.job.stepTimeMs;
+  const partial = report.job.missingRanks.length > 0 || ranksMissing;
+  const size = report.job.worldSize;
+  const present = report.job.ranks.length;
+  if (step === null) {
+    return {
+      outcome: 'no-data',
+      text: zh ? '没有读到迭代耗时，无法给出结论' : 'No step time could be read, so nothing can be said about the cost of a step',
+    };
+  }
+  const { likely, ceiling } = report.totals.claimedMsPerStep;
+  const share = (ms: number): string => formatShare(ms / step, report.lang);
+  const some = zh ? `（${present} 张卡，可能缺少部分卡）` : ` (${present} ranks, others may be missing)`;
+  const counted = zh ? `（${size} 张卡中有 ${present} 张）` : ` (${present} of ${size} ranks)`;
+  const ofRanks = !partial ? '' : size === null ? some : counted;
+  const note = report.notes[0] === undefined ? '' : zh ? `${report.notes[0]}` : ` ${report.notes[0]}`;
+  if (causes === 0) {
+    const text = zh
+      ? `${partial ? `profile 不完整${ofRanks}，未发现值得修改的原因` : '无需修改'}：迭代 ${formatMs(step)}，没有超过报告下限的原因。${note}`
+      : `${partial ? `Incomplete profile${ofRanks}, nothing to change found` : 'Nothing to change'}: step ${formatMs(step)}, no cause above the reporting floor.${note}`;
+    return { outcome: partial ? 'incomplete' : 'quiet', text };
+  }
+  const cost =
+    likely === null || likely === 0
+      ? zh
+        ? `最多 ${formatMs(ceiling)}（${share(ceiling)}）`
+        : `up to ${formatMs(ceiling)} (${share(ceiling)})`
+      : zh
+        ? `约 ${formatMs(likely)}（${share(likely)}）`
+        : `about ${formatMs(likely)} (${share(likely)})`;
+  const text = zh
+    ? `${partial ? `profile 不完整${ofRanks}，` : ''}${causes} 个原因让每个 ${formatMs(step)} 的迭代多花${cost}。${note}`
+    : `${partial ? `Incomplete profile${ofRanks}: ` : ''}${causes} ${causes === 1 ? 'cause costs' : 'causes cost'} ${cost} of a ${formatMs(step)} step.${note}`;
+  return { outcome: partial ? 'incomplete' : 'causes', text };
+}

@@ -1,0 +1,76 @@
+import { unite } from '../base/intervals.ts';
+import { median } from '../base/statistics.ts';
+import type { JobFacts } from '../facts/job/index.ts';
+import type { RawFinding } from '../model/rule.ts';
+import { type Removal, type Removals, run } from '../replay/replay.ts';
+
+/** Saving of one finding, ms per step. */
+export interface Estimate {
+  readonly basis: 'modelled' | 'bound';
+  readonly floor: number;
+  readonly likely: number | null;
+  readonly ceiling: number;
+}
+
+function stepMedian(job: JobFacts, stepMs: readonly number[]): number {
+  return median(job.steps.usedIndex.map((s) => stepMs[s] ?? Number.NaN).filter((v) => !Number.isNaN(v)));
+}
+
+/** How much the job's median step falls when this is removed, ms; never negative. */
+function fall(job: JobFacts, removals: Removals): { fall: number; perStep: number[] } {
+  const model = job.replay!;
+  const result = run(model, removals);
+  const before = stepMedian(job, model.base.stepMs);
+  const perStep = job.steps.usedIndex.map((s) => (model.base.stepMs[s] ?? Number.NaN) - (result.stepMs[s] ?? Number.NaN)).filter((v) => !Number.isNaN(v));
+  return { fall: Math.max(0, before - stepMedian(job, result.stepMs)), perStep };
+}
+
+/**
+ * Replays the job without the finding's cause. The range covers the steps' own spread, the rule's optimistic and pessimistic variants
+ * and the error of the replay itself. Without replay only the rule's bound is known.
+ */
+export function estimate(job: JobFacts, finding: RawFinding): Estimate | null {
+  if (finding.boundMs === null) return null;
+  const step = job.steps.stepTimeMs ?? Number.POSITIVE_INFINITY;
+  if (finding.removal === null || job.replay === null) {
+    return { basis: 'bound', floor: 0, likely: null, ceiling: Math.min(step, Math.max(0, finding.boundMs)) };
+  }
+  const likely = fall(job, finding.removal.likely);
+  const low = finding.removal.floor === undefined ? likely : fall(job, finding.removal.floor);
+  const high = finding.removal.ceiling === undefined ? likely : fall(job, finding.removal.ceiling);
+  const error = job.replay.error * likely.fall + (job.steps.noiseMs ?? 0);
+  return {
+    basis: 'modelled',
+    floor: Math.max(0, Math.min(likely.fall, low.fall, ...likely.perStep) - error),
+    likely: Math.min(step, likely.fall),
+    ceiling: Math.min(step, Math.max(likely.fall, high.fall, ...likely.perStep) + error),
+  };
+}
+
+function merge(a: Removal, b: Removal): Removal {
+  const durations = new Map(a.durations);
+  for (const [node, ns] of b.durations ?? []) durations.set(node, Math.min(ns, durations.get(node) ?? ns));
+  const host = a.host !== undefined && b.host !== undefined ? unite(a.host, b.host) : (a.host ?? b.host);
+  return {
+    ...(host === undefined ? {} : { host }),
+    nodes: new Set([...(a.nodes ?? []), ...(b.nodes ?? [])]),
+    durations,
+    ...(a.hostFactor === undefined && b.hostFactor === undefined ? {} : { hostFactor: (a.hostFactor ?? 1) * (b.hostFactor ?? 1) }),
+  };
+}
+
+/** All causes taken out together: what they cost as a whole, never the sum of the parts. */
+export function estimateTogether(job: JobFacts, findings: readonly RawFinding[]): number | null {
+  if (job.replay === null) return null;
+  const all = new Map<number, Removal>();
+  let any = false;
+  for (const finding of findings) {
+    if (finding.removal === null || finding.information) continue;
+    any = true;
+    for (const [rank, removal] of finding.removal.likely) {
+      const known = all.get(rank);
+      all.set(rank, known === undefined ? removal : merge(known, removal));
+    }
+  }
+  return any ? Math.min(job.steps.stepTimeMs ?? Number.POSITIVE_INFINITY, fall(job, all).fall) : 0;
+}
