@@ -7,7 +7,7 @@ import { descend, type PyModule, partsOf, spanOf, textOf } from './syntax-tree.t
 export interface Frame {
   readonly file: string;
   readonly line: number;
-  /** Name of the function, or `<module>`; null when the profile does not say. */
+  /** Name of the function, or `<module>`; null or empty when the profile does not say. */
   readonly func: string | null;
 }
 
@@ -31,7 +31,7 @@ export function matchFrame(tree: SourceTree, frame: Frame): MatchedFrame | null 
   const file = pathFor(tree.paths, path);
   const text = file === null ? null : tree.read(file);
   if (file === null || text === null || frame.line > countLines(text)) return null;
-  const symbol = frame.func !== null && !frame.func.startsWith('<') ? frame.func : null;
+  const symbol = frame.func !== null && frame.func !== '' && !frame.func.startsWith('<') ? frame.func : null;
   const module = symbol === null ? null : parseOnce(tree, file);
   if (module && symbol !== null && !hasFunctionAt(module, symbol, frame.line)) return null;
   return { file, line: frame.line, symbol };

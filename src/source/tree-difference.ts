@@ -2,7 +2,11 @@ import { descend, type PyModule, type PyNode, textOf } from './syntax-tree.ts';
 
 /** The one change an edit may make. Nodes belong to the tree before the edit. */
 export type TreeChange =
-  | { readonly kind: 'add-keyword'; readonly list: PyNode; readonly keyword: string; readonly value: string }
+  | {
+      readonly kind: 'add-keywords';
+      readonly list: PyNode;
+      readonly keywords: readonly { readonly keyword: string; readonly value: string }[];
+    }
   | { readonly kind: 'replace-value'; readonly value: PyNode; readonly text: string };
 
 /** Their text is not fully covered by children (escapes, interpolations), so it is compared as a whole. */
@@ -28,10 +32,12 @@ function sameNode(before: PyModule, after: PyModule, old: PyNode, now: PyNode, c
   if (VERBATIM.has(old.kind) || (oldParts.length === 0 && nowParts.length === 0 && old.kind !== 'argument_list')) {
     return textOf(before, old) === textOf(after, now);
   }
-  if (change.kind === 'add-keyword' && old === change.list) {
-    const added = nowParts.findIndex((part) => isKeyword(after, part, change.keyword, change.value));
-    if (added === -1) return false;
-    nowParts.splice(added, 1);
+  if (change.kind === 'add-keywords' && old === change.list) {
+    for (const { keyword, value } of change.keywords) {
+      const added = nowParts.findIndex((part) => isKeyword(after, part, keyword, value));
+      if (added === -1) return false;
+      nowParts.splice(added, 1);
+    }
   }
   return oldParts.length === nowParts.length && oldParts.every((part, i) => sameNode(before, after, part, nowParts[i]!, change));
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { findCalls } from '../../src/source/calls.ts';
-import { insertKeyword } from '../../src/source/insert-keyword.ts';
+import { insertKeyword, insertKeywords } from '../../src/source/insert-keyword.ts';
 import { applyLineEdit } from '../../src/source/line-edit.ts';
 import { parsePython } from '../../src/source/python-parser.ts';
 
@@ -146,6 +146,23 @@ describe('insertKeyword, before → after', () => {
       before: '    device_ids=[rank],',
       after: '    device_ids=[rank],\n    broadcast_buffers=False,',
     });
+  });
+});
+
+describe('insertKeywords', () => {
+  const three = [
+    { keyword: 'a', value: '1' },
+    { keyword: 'b', value: 'True' },
+    { keyword: 'c', value: '"npu"' },
+  ];
+  test.each([
+    ['m = DDP(m)\n', 'm = DDP(m, a=1, b=True, c="npu")\n'],
+    ['m = DDP(\n  m,\n)\n', 'm = DDP(\n  m,\n  a=1,\n  b=True,\n  c="npu",\n)\n'],
+    ['m = DDP(\r\n  m  # 模型\r\n)\r\n', 'm = DDP(\r\n  m,  # 模型\r\n  a=1,\r\n  b=True,\r\n  c="npu"\r\n)\r\n'],
+  ])('%j', (before, after) => {
+    const { module } = parsePython('train.py', IMPORT + before);
+    const [call] = findCalls(module!, ['torch.nn.parallel.DistributedDataParallel']);
+    expect(applyLineEdit(IMPORT + before, insertKeywords(module!, call!, three).edit!)).toBe(IMPORT + after);
   });
 });
 

@@ -55,6 +55,7 @@ describe('matchFrame', () => {
 
   test('module level and comprehensions have no symbol', () => {
     expect(at('/w/repo/train.py', 5, '<module>')).toEqual({ file: 'train.py', line: 5, symbol: null });
+    expect(at('/w/repo/train.py', 5, '')).toEqual({ file: 'train.py', line: 5, symbol: null });
   });
 
   test('frames of installed packages and of the interpreter are never ours', () => {

@@ -9,7 +9,7 @@ function differs(before: string, after: string): boolean {
   const old = parsePython('a.py', HEAD + before).module!;
   const now = parsePython('a.py', HEAD + after).module!;
   const [call] = findCalls(old, ['m.f']);
-  return differsOnlyBy(old, now, { kind: 'add-keyword', list: call!.list!, keyword: 'k', value: 'False' });
+  return differsOnlyBy(old, now, { kind: 'add-keywords', list: call!.list!, keywords: [{ keyword: 'k', value: 'False' }] });
 }
 
 describe('differsOnlyBy accepts', () => {

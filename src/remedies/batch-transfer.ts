@@ -1,0 +1,93 @@
+import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
+import type { Edit } from '../model/report.ts';
+import { argumentOf } from '../source/calls.ts';
+import type { CallSite } from '../source/find-in-tree.ts';
+import { insertKeywords, type Keyword } from '../source/insert-keyword.ts';
+import { frameworksOf } from './reading/frameworks.ts';
+import { LOADER, PIN_POSITION, trainingLoaders } from './reading/loaders.ts';
+import { bySupport, placeOf, provenFiles, toEdit } from './reading/places.ts';
+import { isTorchAtLeast } from './reading/versions.ts';
+import { both, listed, prose } from './wording/bilingual.ts';
+import { torchPage } from './wording/documents.ts';
+
+const TITLE = both('Copy batches from pinned memory without blocking', '用锁页内存异步拷贝 batch');
+
+/** Older torch pins for CUDA only unless the device is named; `transfer_to_npu` has the same effect. */
+function needsDevice(context: RemedyContext): boolean | null {
+  if (context.source !== null && frameworksOf(context.source).has('transferToNpu')) return false;
+  const isNew = isTorchAtLeast(context.torch, 2, 7);
+  return isNew === null ? null : !isNew;
+}
+
+function pins(site: CallSite): boolean {
+  return argumentOf(site.call, 'pin_memory', PIN_POSITION)?.valueKind === 'true';
+}
+
+function editFor(site: CallSite, device: boolean | null): Edit | null {
+  if (argumentOf(site.call, 'pin_memory', PIN_POSITION) !== null) return null;
+  const keywords: Keyword[] = [{ keyword: 'pin_memory', value: 'True' }];
+  if (device === true && argumentOf(site.call, 'pin_memory_device') === null)
+    keywords.push({ keyword: 'pin_memory_device', value: '"npu"' });
+  const { edit } = insertKeywords(site.module, site.call, keywords);
+  return edit && toEdit(edit, 'comment-only');
+}
+
+function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
+  const device = needsDevice(context);
+  const sites = bySupport(trainingLoaders(context.source, provenFiles(finding)), finding);
+  const isPinned = sites.length > 0 && sites.every(pins);
+  const open = sites.filter((site) => !pins(site));
+  const only = open.length === 1 && open[0]!.call.name !== null ? open[0]! : null;
+  const edit = only === null ? null : editFor(only, device);
+  return {
+    title: TITLE,
+    text: prose(
+      isPinned
+        ? both(
+            'The loader pins its batches already; pass `non_blocking=True` to `.to()` as well.',
+            '数据加载已使用锁页内存；再给 `.to()` 加上 `non_blocking=True`。',
+          )
+        : both(
+            'A copy from pageable memory blocks the host until it ends. Set `pin_memory=True` on the loader and pass `non_blocking=True` to `.to()`.',
+            '从普通内存拷贝会阻塞 Host 直到完成。在 DataLoader 上设置 `pin_memory=True`，并给 `.to()` 加上 `non_blocking=True`。',
+          ),
+      isPinned ? null : both('Without pinned memory `non_blocking=True` has no effect.', '没有锁页内存时 `non_blocking=True` 不起作用。'),
+      device === null
+        ? both('With torch 2.6 or older also set `pin_memory_device="npu"`.', 'torch 2.6 及更早版本还要设置 `pin_memory_device="npu"`。')
+        : null,
+      device === true && !isPinned
+        ? both(
+            'This torch version pins for the NPU only with `pin_memory_device="npu"`.',
+            '当前 torch 版本需同时设置 `pin_memory_device="npu"` 才对 NPU 生效。',
+          )
+        : null,
+      both('Check: the copies in the next profile no longer hold up the first kernel.', '验证：下一次 profile 中拷贝不再推迟首个 kernel。'),
+    ),
+    code: `loader = DataLoader(
+    dataset,               # other arguments stay as they are
+    pin_memory=True,${device === true ? '\n    pin_memory_device="npu",' : device === null ? '       # torch 2.6 or older: also pin_memory_device="npu"' : ''}
+)
+for x, y in loader:
+    x = x.to(device, non_blocking=True)
+    y = y.to(device, non_blocking=True)`,
+    preconditions: listed(
+      both('The CPU tensors of a batch are not changed after the copy has started.', '拷贝开始后不再修改该 batch 的 CPU 张量。'),
+      both('The host has memory to spare for the pinned batches.', '主机有足够内存存放锁页的 batch。'),
+      both(
+        'Only copies to the NPU change; a non-blocking copy back to the host is not read before it ends.',
+        '只改拷往 NPU 的方向；从 NPU 异步拷回的数据在完成前不读取。',
+      ),
+    ),
+    references: [torchPage('data.html#memory-pinning')],
+    edits: edit === null ? [] : [edit],
+    locations: (open.length > 0 ? open : sites).map(placeOf),
+  };
+}
+
+/** Host-to-device copies that overlap with computing instead of blocking the host. */
+export default {
+  id: 'batch-transfer',
+  title: TITLE,
+  apis: [LOADER, `${LOADER}(pin_memory)`, `${LOADER}(pin_memory_device)`, 'torch.Tensor.to', 'torch.Tensor.to(non_blocking)'],
+  advise,
+} satisfies Remedy;

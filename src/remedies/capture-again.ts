@@ -1,0 +1,160 @@
+import type { L10n } from '../model/lang.ts';
+import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
+import type { Edit } from '../model/report.ts';
+import { argumentOf } from '../source/calls.ts';
+import { findCallSites } from '../source/find-in-tree.ts';
+import { insertKeyword } from '../source/insert-keyword.ts';
+import { words } from './reading/params.ts';
+import { placeOf, provenFiles, toEdit } from './reading/places.ts';
+import { isReleaseAtLeast } from './reading/versions.ts';
+import { both, listed, prose } from './wording/bilingual.ts';
+import { apiPage } from './wording/documents.ts';
+
+const TITLE = both('Capture again with what is missing', '补充缺失项后重新采集');
+
+const SCHEDULE = 'torch_npu.profiler.schedule';
+const PROFILE = 'torch_npu.profiler.profile';
+
+/** What each word of `missing` asks for. */
+const ASKS: Readonly<Record<string, L10n>> = {
+  ranks: both(
+    'Capture the same step on every rank and upload all folders: one artifact per node.',
+    '每张卡采集同一个迭代并上传所有目录：每个节点一个 artifact。',
+  ),
+  steps: both('Capture at least 3 steps: `active=3` or more.', '至少采集 3 个迭代：`active=3` 或更多。'),
+  level: both('Use Level1: Level0 has no operator types and no communication details.', '使用 Level1：Level0 没有算子类型与通信明细。'),
+  trace: both(
+    'Upload `trace_view.json` too: host, loader and launches are seen only there.',
+    '同时上传 `trace_view.json`：Host、数据加载与下发只在其中可见。',
+  ),
+  stacks: both(
+    'For code lines take a second, short capture with `with_stack=True`: it slows the host, so its times do not count.',
+    '需要代码行时，另做一次 `with_stack=True` 的短采集：它会拖慢 Host，耗时不作数。',
+  ),
+  bias: both(
+    'Take the figures without `with_stack` and `profile_memory`: both slow the host.',
+    '测耗时的采集不开 `with_stack` 与 `profile_memory`：两者都会拖慢 Host。',
+  ),
+  inconsistent: both(
+    'The tables contradict each other: parse the raw data again with the CANN of the capture.',
+    '各表互相矛盾：用采集时的 CANN 重新解析原始数据。',
+  ),
+  'prof-step': both(
+    'Call `prof.step()` at the end of every step: without it nothing is recorded.',
+    '每个迭代结束时调用 `prof.step()`：否则不会采集。',
+  ),
+  repeat: both('Set `repeat=1`: the default 0 repeats the capture for ever.', '设置 `repeat=1`：默认 0 会一直重复采集。'),
+  warmup: both(
+    'Skip the first 10 steps (`skip_first=10`): they hold compiling and initialisation.',
+    '跳过前 10 个迭代（`skip_first=10`）：其中含编译与初始化。',
+  ),
+  shapes: both('Set `record_shapes=True`: shapes tell padding and layout apart.', '设置 `record_shapes=True`：用 shape 区分填充与布局。'),
+  activities: both('Record both activities, CPU and NPU.', 'CPU 与 NPU 两种 activity 都要采集。'),
+};
+
+const RANKED = Object.keys(ASKS);
+
+/** `gc_detect_threshold` starts with 6.0.rc3 and `export_type` with 6.0.rc1; an older package refuses unknown options. */
+function snippet(torchNpu: string | null): string {
+  const gc = isReleaseAtLeast(torchNpu, '6.0.rc3') === false ? '' : '\n        gc_detect_threshold=1.0,  # ms; torch_npu 6.0.rc3 or newer';
+  const text = isReleaseAtLeast(torchNpu, '6.0.rc1') === false ? '' : '\n        export_type=[P.ExportType.Text],';
+  return `import os
+import torch_npu
+
+P = torch_npu.profiler
+profiler = P.profile(
+    activities=[P.ProfilerActivity.CPU, P.ProfilerActivity.NPU],
+    schedule=P.schedule(skip_first=10, wait=0, warmup=1, active=3, repeat=1),
+    on_trace_ready=P.tensorboard_trace_handler("prof", worker_name=f"rank{os.environ.get('RANK', '0')}"),
+    record_shapes=True,
+    experimental_config=P._ExperimentalConfig(
+        profiler_level=P.ProfilerLevel.Level1,
+        aic_metrics=P.AiCMetrics.PipeUtilization,${gc}${text}
+    ),
+)
+with profiler as prof:
+    for i, batch in enumerate(loader):
+        train_step(batch)
+        prof.step()  # without this nothing is recorded
+        if i >= 20:
+            break`;
+}
+
+/** The one edit that is only an addition: a schedule that would capture for ever. */
+function repeatEdits(context: RemedyContext, proven: readonly string[]): Edit[] {
+  if (context.source === null) return [];
+  return findCallSites(context.source, [SCHEDULE], proven).sites.flatMap(({ module, call }): Edit[] => {
+    // `repeat` is the fourth positional argument.
+    if (call.name === null || argumentOf(call, 'repeat', 3) !== null) return [];
+    const { edit } = insertKeyword(module, call, 'repeat', '1');
+    return edit === null ? [] : [toEdit(edit, 'comment-only')];
+  });
+}
+
+function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
+  const missing = words(context.params, 'missing', 12);
+  const proven = provenFiles(finding);
+  const edits = missing.includes('repeat') ? repeatEdits(context, proven) : [];
+  const asks = RANKED.filter((word) => missing.includes(word)).map((word) => ASKS[word]!);
+  const sites = context.source === null ? [] : findCallSites(context.source, [PROFILE], proven).sites;
+  return {
+    title: TITLE,
+    text: prose(
+      ...(asks.length > 0 ? asks : [ASKS.level!, ASKS.steps!, ASKS.ranks!]),
+      both(
+        'The snippet below captures all of it on one rank; run it on every rank.',
+        '下面的片段可在一张卡上完成上述采集；在每张卡上运行。',
+      ),
+    ),
+    code: snippet(context.torchNpu),
+    preconditions: listed(
+      both(
+        'The run has at least 15 steps, and the disk has room for 20 times the raw capture.',
+        '运行至少 15 个迭代，磁盘可容纳原始采集数据的 20 倍。',
+      ),
+      both('The data is parsed on a machine that has CANN, before the upload.', '上传之前，在装有 CANN 的机器上完成解析。'),
+    ),
+    references: [
+      apiPage('torch_npu-profiler/torch_npu-profiler-profile'),
+      apiPage('torch_npu-profiler/torch_npu-profiler-_ExperimentalConfig'),
+    ],
+    edits,
+    locations: sites.map(placeOf),
+  };
+}
+
+/** The capture to make next time, so that the open questions can be answered. */
+export default {
+  id: 'capture-again',
+  title: TITLE,
+  apis: [
+    PROFILE,
+    `${PROFILE}(activities)`,
+    `${PROFILE}(schedule)`,
+    `${PROFILE}(on_trace_ready)`,
+    `${PROFILE}(record_shapes)`,
+    `${PROFILE}(with_stack)`,
+    `${PROFILE}(profile_memory)`,
+    `${PROFILE}(experimental_config)`,
+    `${PROFILE}.step`,
+    'torch_npu.profiler.ProfilerActivity.CPU',
+    'torch_npu.profiler.ProfilerActivity.NPU',
+    SCHEDULE,
+    `${SCHEDULE}(skip_first)`,
+    `${SCHEDULE}(wait)`,
+    `${SCHEDULE}(warmup)`,
+    `${SCHEDULE}(active)`,
+    `${SCHEDULE}(repeat)`,
+    'torch_npu.profiler.tensorboard_trace_handler',
+    'torch_npu.profiler.tensorboard_trace_handler(worker_name)',
+    'torch_npu.profiler._ExperimentalConfig',
+    'torch_npu.profiler._ExperimentalConfig(profiler_level)',
+    'torch_npu.profiler._ExperimentalConfig(aic_metrics)',
+    'torch_npu.profiler._ExperimentalConfig(gc_detect_threshold)',
+    'torch_npu.profiler._ExperimentalConfig(export_type)',
+    'torch_npu.profiler.ProfilerLevel.Level1',
+    'torch_npu.profiler.AiCMetrics.PipeUtilization',
+    'torch_npu.profiler.ExportType.Text',
+  ],
+  advise,
+} satisfies Remedy;

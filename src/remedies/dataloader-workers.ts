@@ -1,0 +1,160 @@
+import type { L10n } from '../model/lang.ts';
+import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
+import type { Edit } from '../model/report.ts';
+import { argumentOf } from '../source/calls.ts';
+import type { CallSite } from '../source/find-in-tree.ts';
+import { insertKeywords, type Keyword } from '../source/insert-keyword.ts';
+import { replaceLiteral } from '../source/replace-literal.ts';
+import { LOADER, trainingLoaders, WORKERS_POSITION, type Workers, workersOf } from './reading/loaders.ts';
+import { choice, flag } from './reading/params.ts';
+import { bySupport, placeOf, provenFiles, toEdit } from './reading/places.ts';
+import { both, filled, listed, prose } from './wording/bilingual.ts';
+import { msprofAnalyzePage, torchPage } from './wording/documents.ts';
+
+const TITLE = both('Load batches in worker processes', '用多个进程加载数据');
+
+function howMany(mode: 'single' | 'multi' | null, workers: Workers, saturated: boolean): L10n {
+  const cheaper = both(
+    'Beyond that, make each sample cheaper: decode and resize offline, read plain files instead of archives.',
+    '到上限后改为降低单个样本的开销：离线解码和缩放，读取普通文件而非压缩包。',
+  );
+  if (saturated) {
+    return both(
+      'The host has no idle CPU cores, so more workers do not help. Make each sample cheaper: decode and resize offline, read plain files instead of archives.',
+      '主机 CPU 已无空闲核，增加进程没有帮助。改为降低单个样本的开销：离线解码和缩放，读取普通文件而非压缩包。',
+    );
+  }
+  const raise = both(
+    'Raise `num_workers` only while the host has idle CPU cores, at most to its cores divided by its cards.',
+    '仅在主机 CPU 有空闲核时增大 `num_workers`，上限为核数除以卡数。',
+  );
+  if (mode === 'multi') {
+    const known = both('Worker processes load the data and are still slower than the cards.', '数据已由多个进程加载，但仍慢于 NPU。');
+    return prose(known, raise, cheaper);
+  }
+  const set = both(
+    'Set `num_workers=4`, `persistent_workers=True` and `prefetch_factor=4`.',
+    '设置 `num_workers=4`、`persistent_workers=True` 和 `prefetch_factor=4`。',
+  );
+  if (mode === 'single') {
+    const known = both('The main process loads each batch itself, and the card waits for it.', '每个 batch 都由主进程加载，NPU 只能等待。');
+    const where =
+      workers === 'expression'
+        ? both(
+            '`num_workers` comes from an option that is 0 in this run: raise it there.',
+            '`num_workers` 来自配置项，本次运行为 0：在配置处增大。',
+          )
+        : null;
+    return prose(known, where, set, raise);
+  }
+  return prose(
+    both('The profile does not show how batches are loaded.', 'profile 看不出数据的加载方式。'),
+    both(
+      'With `num_workers=0`, set `num_workers=4`, `persistent_workers=True` and `prefetch_factor=4`.',
+      '若 `num_workers=0`，设置 `num_workers=4`、`persistent_workers=True` 和 `prefetch_factor=4`。',
+    ),
+    both(
+      'With workers in use already, raise their number only while the host has idle CPU cores.',
+      '若已使用多个进程，仅在主机 CPU 有空闲核时增大进程数。',
+    ),
+  );
+}
+
+const INTERMITTENT = both(
+  'The stall comes and goes, which fits a slow file, shard or worker: even out file sizes and raise `prefetch_factor`.',
+  '等待时有时无，与个别文件、分片或加载进程较慢相符：让文件大小均匀，并增大 `prefetch_factor`。',
+);
+const SOME_RANKS = both(
+  'Only rank {ranks:ranks} waits: compare its storage, NUMA node and sample lengths with the other ranks first.',
+  '只有卡 {ranks:ranks} 在等待：先对比其存储、NUMA 节点和样本长度与其他卡的差异。',
+);
+const KEEP_WORKERS = both(
+  '`persistent_workers=True` keeps the workers between epochs; every new set of them also synchronises the NPU.',
+  '`persistent_workers=True` 在 epoch 之间保留进程；每次重建进程还会同步 NPU。',
+);
+const CHECK = both(
+  'Check: the next profile shows less time in `DataLoader.__next__`.',
+  '验证：下一次 profile 中 `DataLoader.__next__` 的耗时下降。',
+);
+
+const CODE_START = `loader = DataLoader(
+    dataset,                  # other arguments stay as they are
+    num_workers=4,            # then up to CPU cores / cards of the host
+    persistent_workers=True,  # keep the workers between epochs
+    prefetch_factor=4,        # batches each worker prepares ahead
+)`;
+const CODE_KEEP = `loader = DataLoader(
+    dataset,                  # other arguments stay as they are
+    num_workers=8,            # below CPU cores / cards of the host
+    persistent_workers=True,  # keep the workers between epochs
+    prefetch_factor=4,        # batches each worker prepares ahead
+)`;
+
+/** Comment-only in this release: the right number depends on the host, and the dataset must allow workers. */
+function editFor(site: CallSite, mode: 'single' | 'multi' | null, workers: Workers): Edit | null {
+  const { module, call } = site;
+  if (call.enclosing.some((enclosure) => enclosure.kind === 'for' || enclosure.kind === 'while')) return null;
+  const missing = (keywords: readonly Keyword[]): Keyword[] => keywords.filter(({ keyword }) => argumentOf(call, keyword) === null);
+  const keep = missing([{ keyword: 'persistent_workers', value: 'True' }]);
+  if (mode !== 'single' && workers === 'some' && keep.length > 0) {
+    const { edit } = insertKeywords(module, call, keep);
+    return edit && toEdit(edit, 'comment-only');
+  }
+  if (mode === 'multi' || workers !== 'none') return null;
+  const given = argumentOf(call, 'num_workers', WORKERS_POSITION);
+  const { edit } =
+    given === null
+      ? insertKeywords(module, call, [
+          { keyword: 'num_workers', value: '4' },
+          ...keep,
+          ...missing([{ keyword: 'prefetch_factor', value: '4' }]),
+        ])
+      : replaceLiteral(module, call, 'num_workers', given.text, '4');
+  return edit && toEdit(edit, 'comment-only');
+}
+
+function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
+  const { params, source } = context;
+  const mode = choice(params, 'iterator', ['single', 'multi']);
+  const sites = bySupport(trainingLoaders(source, provenFiles(finding)), finding);
+  const only = sites.length === 1 ? sites[0]! : null;
+  const workers = only === null ? 'unknown' : workersOf(only.call);
+  const guess = mode ?? (workers === 'none' ? 'single' : workers === 'some' ? 'multi' : null);
+  const edit = only === null || only.call.name === null ? null : editFor(only, guess, workers);
+  return {
+    title: guess === 'multi' ? both('Give the data loader more capacity', '提升数据加载能力') : TITLE,
+    text: prose(
+      flag(params, 'allRanks') === false && finding.ranks.length > 0 ? filled(SOME_RANKS, { ranks: finding.ranks }) : null,
+      howMany(guess, workers, flag(params, 'hostSaturated') === true),
+      flag(params, 'intermittent') === true ? INTERMITTENT : null,
+      guess === 'multi' ? KEEP_WORKERS : null,
+      CHECK,
+    ),
+    code: guess === 'multi' ? CODE_KEEP : CODE_START,
+    preconditions: listed(
+      both(
+        'Workers can open the dataset, and `__getitem__` and `collate_fn` return CPU tensors.',
+        '数据集支持多进程读取，`__getitem__` 与 `collate_fn` 返回 CPU 张量。',
+      ),
+      both(
+        'The dataset is not changed between epochs: persistent workers keep their own copy.',
+        'epoch 之间不修改数据集：保留的进程使用各自的副本。',
+      ),
+      both(
+        '`persistent_workers` and `prefetch_factor` need `num_workers` above 0.',
+        '`persistent_workers` 与 `prefetch_factor` 要求 `num_workers` 大于 0。',
+      ),
+    ),
+    references: [torchPage('data.html'), msprofAnalyzePage('msprof_analyze/advisor/rules/en/dataloader.yaml')],
+    edits: edit === null ? [] : [edit],
+    locations: sites.map(placeOf),
+  };
+}
+
+/** Keeps the card fed: loader workers, how many, and when more of them do not help. */
+export default {
+  id: 'dataloader-workers',
+  title: TITLE,
+  apis: [LOADER, `${LOADER}(num_workers)`, `${LOADER}(persistent_workers)`, `${LOADER}(prefetch_factor)`, `${LOADER}(collate_fn)`],
+  advise,
+} satisfies Remedy;

@@ -1,0 +1,160 @@
+import type { L10n } from '../model/lang.ts';
+import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
+import type { SourceTree } from '../model/source-tree.ts';
+import { findMethodCalls } from '../source/calls.ts';
+import { pythonFilesWith } from '../source/python-files.ts';
+import { isAside } from '../source/readable-paths.ts';
+import { type Framework, frameworksOf } from './reading/frameworks.ts';
+import { count } from './reading/params.ts';
+import { type Place, placeOf, provenFiles } from './reading/places.ts';
+import { both, filled, listed, prose } from './wording/bilingual.ts';
+import { torchPage } from './wording/documents.ts';
+
+const TITLE = both('Synchronise gradients once per optimizer step', '每次参数更新只同步一次梯度');
+
+const WHAT_COUNTED = both(
+  'Each of the {n:int} micro batches reduces the gradients; only the last one needs to.',
+  '{n:int} 个 micro batch 每个都同步梯度，只有最后一个需要。',
+);
+const WHAT = both(
+  'Every micro batch reduces the gradients; only the last one needs to.',
+  '每个 micro batch 都同步梯度，只有最后一个需要。',
+);
+
+const SAME_RESULT = both(
+  'The result is the same up to rounding, and the batch size does not change.',
+  '结果除舍入外相同，batch 大小不变。',
+);
+
+const FRAMEWORK_OWN = both(
+  'The framework owns the loop: set its `gradient_accumulation_steps` and let it skip the reduction. `no_sync()` is not added by hand there.',
+  '训练循环由框架管理：设置其 `gradient_accumulation_steps`，由框架跳过同步。不要手动加 `no_sync()`。',
+);
+const FSDP2 = both(
+  'With `fully_shard` call `set_requires_gradient_sync(False)` for all micro batches but the last; gradients then stay unsharded and need memory.',
+  '使用 `fully_shard` 时，除最后一个 micro batch 外调用 `set_requires_gradient_sync(False)`；梯度不再切分，占用更多显存。',
+);
+const FSDP1 = both(
+  'Wrap all but the last in `no_sync()`. With FSDP the gradients then stay unsharded and need memory.',
+  '除最后一个外都放进 `no_sync()`。FSDP 下梯度不再切分，占用更多显存。',
+);
+const DDP = both(
+  'Wrap forward and backward of all but the last in `model.no_sync()`.',
+  '除最后一个外，把前向和反向都放进 `model.no_sync()`。',
+);
+const PRESENT = both(
+  'The source uses `no_sync()` already: check that the forward is inside it too, and that the model is the wrapped one.',
+  '源码已使用 `no_sync()`：确认前向也在其中，且调用的是封装后的模型。',
+);
+const CHECK = both(
+  'Check: one reduction per bucket and optimizer step in the next profile.',
+  '验证：下一次 profile 中每次参数更新每个 bucket 只同步一次。',
+);
+
+const DDP_CODE = `import contextlib
+
+for i, batch in enumerate(loader):
+    last = (i + 1) % accumulation == 0 or (i + 1) == len(loader)
+    with contextlib.nullcontext() if last else model.no_sync():  # forward and backward inside
+        loss = compute_loss(model, batch) / accumulation
+        loss.backward()
+    if last:
+        optimizer.step()
+        optimizer.zero_grad()`;
+
+const FSDP2_CODE = `for i, batch in enumerate(loader):
+    last = (i + 1) % accumulation == 0 or (i + 1) == len(loader)
+    model.set_requires_gradient_sync(last)  # before the backward
+    loss = compute_loss(model, batch) / accumulation
+    loss.backward()
+    if last:
+        optimizer.step()
+        optimizer.zero_grad()`;
+
+type Variant = 'framework' | 'fsdp2' | 'fsdp1' | 'ddp';
+
+const OWN_THE_LOOP: readonly Framework[] = ['accelerate', 'transformers', 'deepspeed', 'lightning', 'megatron'];
+
+/** Where a framework owns the loop, `no_sync` by hand would fight with its own. */
+function variantOf(frameworks: ReadonlySet<Framework>): Variant {
+  if (OWN_THE_LOOP.some((framework) => frameworks.has(framework))) return 'framework';
+  if (frameworks.has('fsdp2')) return 'fsdp2';
+  return frameworks.has('fsdp1') ? 'fsdp1' : 'ddp';
+}
+
+/** `backward()` calls in loops of files that step the optimizer only now and then (`if … % n`). */
+function accumulationLoops(tree: SourceTree, proven: readonly string[]): Place[] {
+  const { modules } = pythonFilesWith(tree, ['.backward('], (path) => !isAside(path) || proven.includes(path));
+  return modules.flatMap((module) => {
+    const isRare = findMethodCalls(module, ['step']).some(({ enclosing }) =>
+      enclosing.some(({ kind, text }) => kind === 'if' && (text ?? '').includes('%')),
+    );
+    if (!isRare) return [];
+    return findMethodCalls(module, ['backward'])
+      .filter(({ enclosing }) => enclosing.some(({ kind }) => kind === 'for' || kind === 'while'))
+      .map((call) => placeOf({ module, call }));
+  });
+}
+
+function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
+  const { source } = context;
+  const steps = count(context.params, 'microSteps');
+  const frameworks = source === null ? new Set<Framework>() : frameworksOf(source);
+  const variant = variantOf(frameworks);
+  const isPresent = source !== null && pythonFilesWith(source, ['no_sync'], (path) => !isAside(path)).modules.length > 0;
+  const how: Readonly<Record<Variant, L10n>> = { framework: FRAMEWORK_OWN, fsdp2: FSDP2, fsdp1: FSDP1, ddp: DDP };
+  const codes: Readonly<Record<Variant, string | null>> = { framework: null, fsdp2: FSDP2_CODE, fsdp1: DDP_CODE, ddp: DDP_CODE };
+  const unknown =
+    source === null
+      ? both(
+          'accelerate, the HF Trainer, DeepSpeed and Lightning have an option of their own for this.',
+          'accelerate、HF Trainer、DeepSpeed 与 Lightning 有各自的选项。',
+        )
+      : null;
+  return {
+    title: TITLE,
+    text: prose(
+      steps === null ? WHAT : filled(WHAT_COUNTED, { n: steps }),
+      how[variant],
+      variant === 'ddp' ? unknown : null,
+      isPresent && variant !== 'framework' ? PRESENT : null,
+      SAME_RESULT,
+      CHECK,
+    ),
+    code: codes[variant],
+    preconditions: listed(
+      both(
+        'The loss of each micro batch is divided by their number; a token-weighted loss needs the global token count.',
+        '每个 micro batch 的 loss 除以其数量；按 token 加权的 loss 需用全局 token 数。',
+      ),
+      variant === 'framework'
+        ? null
+        : both(
+            'Gradient clipping, the scaler and `optimizer.step()` run only after the last micro batch.',
+            '梯度裁剪、scaler 与 `optimizer.step()` 只在最后一个 micro batch 之后执行。',
+          ),
+      variant === 'ddp' || variant === 'framework' ? null : both('Memory has room for the full gradients.', '显存能放下完整的梯度。'),
+    ),
+    references: [torchPage('generated/torch.nn.parallel.DistributedDataParallel.html')],
+    edits: [],
+    locations: source === null ? [] : accumulationLoops(source, provenFiles(finding)),
+  };
+}
+
+/** Gradient accumulation that reduces once per optimizer step instead of once per micro batch. */
+export default {
+  id: 'no-sync-accumulation',
+  title: TITLE,
+  apis: [
+    'torch.nn.parallel.DistributedDataParallel.no_sync',
+    'torch.distributed.fsdp.FullyShardedDataParallel.no_sync',
+    'torch.distributed.fsdp.fully_shard',
+    'torch.distributed.fsdp.FSDPModule.set_requires_gradient_sync',
+    'torch.Tensor.backward',
+    'torch.optim.Optimizer.step',
+    'torch.optim.Optimizer.zero_grad',
+    'contextlib.nullcontext',
+    'gradient_accumulation_steps',
+  ],
+  advise,
+} satisfies Remedy;

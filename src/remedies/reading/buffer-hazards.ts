@@ -1,0 +1,159 @@
+import type { SourceTree } from '../../model/source-tree.ts';
+import { findMethodCalls, type PyCall } from '../../source/calls.ts';
+import { pythonFilesWith } from '../../source/python-files.ts';
+import { isPython } from '../../source/readable-paths.ts';
+import { descend, type PyModule, partsOf, spanOf, textOf } from '../../source/syntax-tree.ts';
+
+/**
+ * A sign that the ranks' buffers may have to stay equal. Any of them turns the one-click change into a comment: the signs
+ * are read wide (a name is enough), because a missed one would change results silently.
+ */
+export interface BufferHazard {
+  readonly kind: 'updated-buffer' | 'state-like-name' | 'spectral-norm' | 'observer' | 'batch-norm-evaluation' | 'unread-file';
+  readonly file: string;
+  readonly line: number;
+  /** What was seen there, as written. */
+  readonly what: string;
+}
+
+/** Names of state that is updated from data. `momentum` alone is an optimizer argument and does not count. */
+const STATE_WORDS = new Set(['ema', 'queue', 'codebook', 'codebooks', 'vq', 'moco']);
+
+const SPECTRAL_NORM = /\b(spectral_norm|SpectralNorm)\b/;
+const OBSERVER = /\b(FakeQuantize|[A-Z]\w*Observer|prepare_qat\w*|torch\.(ao\.)?quantization)\b/;
+const BATCH_NORM = /\b(BatchNorm[123]d|LazyBatchNorm[123]d|batch_norm)\b/;
+const MODEL_ZOO = /^\s*(from|import)\s+(torchvision\.models|torchvision|timm)\b/;
+const SYNC_BATCH_NORM = /\bconvert_sync_batchnorm\b/;
+const RANK_GUARD = /\brank\b\s*(==|in|<)|\bnot\s+[\w.]*rank\b|is_(main|master|rank_?zero)|(main|master)_process|\brank\(\)\s*==|get_rank/i;
+
+/** Hazards of each kind are capped; three are shown, and one decides. */
+const MAX_PER_KIND = 20;
+
+/** Everything in the tree that speaks against `broadcast_buffers=False` without a person looking. */
+export function bufferHazards(tree: SourceTree): BufferHazard[] {
+  const hazards: BufferHazard[] = [];
+  const add = (kind: BufferHazard['kind'], file: string, line: number, what: string): void => {
+    if (hazards.filter((hazard) => hazard.kind === kind).length < MAX_PER_KIND) hazards.push({ kind, file, line, what });
+  };
+
+  const buffers = registeredBuffers(tree, add);
+  const { modules, failures } = pythonFilesWith(tree, [
+    'momentum',
+    'Momentum',
+    'ema',
+    'Ema',
+    'EMA',
+    'queue',
+    'Queue',
+    'codebook',
+    'Codebook',
+    'vq',
+    'VQ',
+    'moco',
+    'MoCo',
+  ]);
+  for (const module of modules) for (const [line, name] of stateNames(module)) add('state-like-name', module.path, line, name);
+  for (const failure of failures) add('unread-file', failure.path, 1, failure.path);
+
+  let hasBatchNorm = false;
+  let isSynchronised = false;
+  for (const { file, line, text } of pythonLines(tree, add)) {
+    if (buffers.size > 0 && updatesBuffer(text, buffers)) add('updated-buffer', file, line, text.trim());
+    const spectral = SPECTRAL_NORM.exec(text);
+    if (spectral) add('spectral-norm', file, line, spectral[0]);
+    const observer = OBSERVER.exec(text);
+    if (observer) add('observer', file, line, observer[0]);
+    hasBatchNorm ||= BATCH_NORM.test(text) || MODEL_ZOO.test(text);
+    isSynchronised ||= SYNC_BATCH_NORM.test(text);
+  }
+  if (hasBatchNorm && !isSynchronised) {
+    for (const [file, call] of unguardedEvaluations(tree)) add('batch-norm-evaluation', file, call.span.startLine, `${call.written}()`);
+  }
+  return hazards;
+}
+
+type Add = (kind: BufferHazard['kind'], file: string, line: number, what: string) => void;
+
+function registeredBuffers(tree: SourceTree, add: Add): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const module of pythonFilesWith(tree, ['register_buffer']).modules) {
+    for (const call of findMethodCalls(module, ['register_buffer'])) {
+      const first = call.arguments.find((argument) => argument.position === 0 || argument.keyword === 'name');
+      const name = /^[rbu]?["'](\w+)["']$/i.exec(first?.text ?? '')?.[1];
+      if (name === undefined) add('updated-buffer', module.path, call.span.startLine, call.written);
+      else {
+        names.add(name);
+        if (wordsOf(name).some((word) => word === 'momentum' || STATE_WORDS.has(word))) {
+          add('state-like-name', module.path, call.span.startLine, name);
+        }
+      }
+    }
+  }
+  return names;
+}
+
+/** Assignment to a buffer, to a part of it, or an in-place method on it. */
+const UPDATE =
+  /\.(\w+)(?:\.data)?\s*(?:\[.{0,200}\]\s*)?(?:[-+*/@|&^%]|\/\/|\*\*|<<|>>)?=(?!=)|\.(\w+)(?:\.data)?(?:\[.{0,200}\])?\.\w*[a-z0-9]_\(|\bout\s*=\s*[\w.]*\.(\w+)\b|\b(_buffers)\b/g;
+
+function updatesBuffer(line: string, buffers: ReadonlySet<string>): boolean {
+  for (const match of line.matchAll(UPDATE)) {
+    const name = match[1] ?? match[2] ?? match[3];
+    if (match[4] !== undefined || (name !== undefined && buffers.has(name))) return true;
+  }
+  return false;
+}
+
+/** Names of definitions, attributes and imports that speak of state updated from data. */
+function* stateNames(module: PyModule): Generator<[line: number, name: string]> {
+  for (const node of descend(module.root)) {
+    const isDefinition = node.kind === 'function_definition' || node.kind === 'class_definition';
+    const parts = partsOf(node);
+    const name = isDefinition ? parts.find((part) => part.kind === 'identifier') : assignedAttribute(node.kind, parts);
+    if (name === undefined) continue;
+    const text = textOf(module, name);
+    if (isStateName(text)) yield [spanOf(module, name).startLine, text];
+  }
+}
+
+function assignedAttribute(kind: string, parts: ReturnType<typeof partsOf>) {
+  if (kind !== 'assignment' && kind !== 'augmented_assignment') return undefined;
+  return parts[0]?.kind === 'attribute' ? partsOf(parts[0])[1] : undefined;
+}
+
+function isStateName(name: string): boolean {
+  const words = wordsOf(name);
+  return words.some((word) => STATE_WORDS.has(word)) || (words.includes('momentum') && words.length > 1);
+}
+
+/** `ModelEMAV2` and `update_momentum_encoder` as lower-case words. */
+export function wordsOf(name: string): string[] {
+  return name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
+    .toLowerCase()
+    .split(/[_\d]+/)
+    .filter((word) => word !== '');
+}
+
+function* pythonLines(tree: SourceTree, add: Add): Generator<{ file: string; line: number; text: string }> {
+  for (const file of tree.paths) {
+    if (!isPython(file)) continue;
+    const text = tree.read(file);
+    if (text === null) {
+      add('unread-file', file, 1, file);
+      continue;
+    }
+    for (const [i, line] of text.split('\n').entries()) if (line.length <= 2_000) yield { file, line: i + 1, text: line };
+  }
+}
+
+/** `model.eval()` that every rank may reach. A guard in the caller is not seen, so it still counts. */
+function* unguardedEvaluations(tree: SourceTree): Generator<[file: string, call: PyCall]> {
+  for (const module of pythonFilesWith(tree, ['.eval(']).modules) {
+    for (const call of findMethodCalls(module, ['eval'])) {
+      const isGuarded = call.enclosing.some((enclosure) => enclosure.kind === 'if' && RANK_GUARD.test(enclosure.text ?? ''));
+      if (call.arguments.length === 0 && !isGuarded) yield [module.path, call];
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import type { SourceTree } from '../../model/source-tree.ts';
+import { argumentOf, type PyCall } from '../../source/calls.ts';
+import { type CallSite, findCallSites } from '../../source/find-in-tree.ts';
+
+export const LOADER = 'torch.utils.data.DataLoader';
+
+/** A name that begins with one of these says that the loader is not the one of training. */
+const NOT_TRAINING = /(^|[^a-z])(val(?!ue)|test|eval|infer|predict)/i;
+
+/** Data loaders of a tree, without those whose target, dataset or function speaks of validation, test or inference. */
+export function trainingLoaders(tree: SourceTree | null, proven: readonly string[]): CallSite[] {
+  if (tree === null) return [];
+  return findCallSites(tree, [LOADER], proven).sites.filter(({ module, call }) => {
+    const target = module.text.slice(module.lineStarts[call.span.startLine - 1]!, call.node.start);
+    const dataset = argumentOf(call, 'dataset', 0)?.text ?? '';
+    const around = call.enclosing.find((enclosure) => enclosure.kind === 'function')?.text ?? '';
+    return ![target, dataset, around].some((text) => NOT_TRAINING.test(text));
+  });
+}
+
+/** `num_workers` is the sixth positional argument. */
+export const WORKERS_POSITION = 5;
+
+/** `pin_memory` is the eighth positional argument. */
+export const PIN_POSITION = 7;
+
+export type Workers = 'none' | 'some' | 'expression' | 'unknown';
+
+/** How a call sets its number of workers. */
+export function workersOf(call: PyCall): Workers {
+  if (call.hasKeywordArgs || call.hasStarArgs) return 'unknown';
+  const given = argumentOf(call, 'num_workers', WORKERS_POSITION);
+  if (given === null) return 'none';
+  if (given.valueKind !== 'integer') return 'expression';
+  return Number(given.text) === 0 ? 'none' : 'some';
+}

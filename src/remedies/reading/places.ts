@@ -1,0 +1,30 @@
+import type { Advice } from '../../model/remedy.ts';
+import type { Edit, Finding } from '../../model/report.ts';
+import type { CallSite } from '../../source/find-in-tree.ts';
+import type { LineEdit } from '../../source/line-edit.ts';
+
+export type Place = Advice['locations'][number];
+
+/** Files that the profile shows to take part in the run. */
+export function provenFiles(finding: Pick<Finding, 'locations'>): string[] {
+  return finding.locations.filter((location) => location.provenBy !== 'syntax').map((location) => location.file);
+}
+
+export function placeOf({ module, call }: CallSite): Place {
+  const around = call.enclosing.find((enclosure) => enclosure.kind === 'function');
+  return { file: module.path, line: call.span.startLine, symbol: around?.text ?? null };
+}
+
+/** Call sites with those first that the profile points at: the same lines, then the same file. */
+export function bySupport(sites: readonly CallSite[], finding: Pick<Finding, 'locations'>): CallSite[] {
+  const support = ({ module, call }: CallSite): number => {
+    const inFile = finding.locations.filter((location) => location.file === module.path && location.provenBy !== 'syntax');
+    if (inFile.some(({ line }) => call.span.startLine <= line && line <= call.span.endLine)) return 2;
+    return inFile.length > 0 ? 1 : 0;
+  };
+  return [...sites].sort((a, b) => support(b) - support(a));
+}
+
+export function toEdit(edit: LineEdit, kind: Edit['kind']): Edit {
+  return { ...edit, kind };
+}
