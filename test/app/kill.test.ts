@@ -20,13 +20,7 @@ describe('a server killed at any point', () => {
   it.each(KILL_POINTS)('%s: after a restart there is exactly one comment and one concluded check', async (point) => {
     const world = await createWorld({ template });
     try {
-      const before = await world.start();
       const pull = openPull(world);
-      await world.hub.deliver('pull_request', { action: 'opened', pr: pull });
-      await until(world, pull, (view) => view.checks.length === 1, 'the check is queued');
-      await untilQuiet(world, 300);
-      await before.stop();
-
       const doomed = await world.start({ NPU_ADVISOR_KILL_AT: point });
       const run = addRun(world, pull, ONE_FINDING);
       await world.hub.deliver('workflow_run', { action: 'completed', run }).catch(() => undefined);

@@ -129,9 +129,10 @@ export function openPull(
 ): PullHandle {
   return world.repository.openPullRequest({
     author: over.author ?? 'alice',
-    branch: over.branch ?? `faster-${branches++}`,
+    branch: over.branch ?? `faster-${++branches}`,
     title: 'Train faster',
-    changes: { 'train.py': over.train ?? TRAIN_PY },
+    // A line of its own, so that no two pull requests of a test run have the same commit.
+    changes: { 'train.py': over.train ?? `${TRAIN_PY}# ${branches}\n` },
     ...(over.fork === undefined ? {} : { fork: { owner: over.fork } }),
   });
 }

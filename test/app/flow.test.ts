@@ -1,0 +1,510 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { PullHandle, RepositoryHandle } from '../../lab/loopback-github/index.ts';
+import { COMMENT_MARKER } from '../../src/github/publish/comment.ts';
+import type { Plan } from './support/fake-analyser.ts';
+import {
+  addRun,
+  createWorld,
+  isConcluded,
+  ONE_FINDING,
+  openPull,
+  type ServerProcess,
+  TRAIN_PY,
+  until,
+  untilQuiet,
+  type World,
+} from './support/world.ts';
+import { makeZip } from './support/zip.ts';
+
+let world: World;
+let server: ServerProcess;
+beforeAll(async () => {
+  world = await createWorld();
+  server = await world.start({
+    NPU_ADVISOR_MAX_ARTIFACT_MB: '2',
+    NPU_ADVISOR_ANALYSIS_TIMEOUT_S: '15',
+    NPU_ADVISOR_ANALYSIS_MEMORY_MB: '300',
+    NPU_ADVISOR_ATTEMPTS: '2',
+    NPU_ADVISOR_ANALYSES: '2',
+  });
+});
+afterAll(() => world.close());
+afterEach(() => {
+  expect(world.hub.violations).toEqual([]);
+});
+
+let repositories = 0;
+/** A repository of its own, so that settings of one test do not meet another. */
+function repositoryWith(config: string | null, files: Record<string, string> = {}): { repository: RepositoryHandle } {
+  const all: Record<string, string> = { 'train.py': 'import torch\n', ...files };
+  if (config !== null) all['.github/npu-advisor.yml'] = config;
+  return { repository: world.hub.addRepository({ owner: 'acme', name: `repo-${repositories++}`, files: all }) };
+}
+
+const opened = (pr: PullHandle) => world.hub.deliver('pull_request', { action: 'opened', pr });
+const completed = (run: ReturnType<typeof addRun>, options = {}) =>
+  world.hub.deliver('workflow_run', { action: 'completed', run }, options);
+const sticky = (pull: PullHandle) => world.hub.view(pull).comments.filter((comment) => comment.body.startsWith(COMMENT_MARKER));
+const concluded = (pull: PullHandle) => until(world, pull, isConcluded, 'a concluded check');
+
+/** One pull request, one run, one conclusion. */
+async function analyse(upload: Parameters<typeof addRun>[2], at: Pick<World, 'repository'> = world, name?: string) {
+  const pull = openPull(at);
+  await completed(addRun(at, pull, upload, name));
+  const view = await concluded(pull);
+  await untilQuiet(world, 400);
+  return { pull, view: world.hub.view(pull), check: view.checks[0]! };
+}
+
+describe('a profile that arrives', () => {
+  it('is answered with one comment, one check and one review, and no token leaves the API host', async () => {
+    const pull = openPull(world);
+    expect((await opened(pull)).status).toBe(200);
+    const queued = await until(world, pull, (view) => view.checks.length === 1, 'queued');
+    expect(queued.checks[0]).toMatchObject({ name: 'NPU Advisor', status: 'queued', headSha: pull.headSha });
+    await completed(addRun(world, pull, ONE_FINDING));
+    await until(world, pull, (view) => view.reviews.length === 1, 'suggestions');
+    await untilQuiet(world);
+    const view = world.hub.view(pull);
+    expect(view.comments).toHaveLength(1);
+    expect(view.comments[0]?.body).toContain('1 cause costs about 94');
+    expect(view.checks).toHaveLength(1);
+    expect(view.checks[0]).toMatchObject({ status: 'completed', conclusion: 'neutral' });
+    expect(view.checks[0]?.actions.map((action) => action.identifier)).toEqual(['rerun']);
+    expect(view.reviews[0]?.comments[0]?.body).toContain('```suggestion\nloader = DataLoader(data, num_workers=8)\n```');
+    const blobs = world.hub.journal.filter((exchange) => exchange.host === 'blob');
+    expect(blobs.length).toBeGreaterThan(0);
+    expect(blobs.every((exchange) => !exchange.authorization)).toBe(true);
+    expect(readdirSync(join(world.dataDir, 'scratch'))).toEqual([]);
+    expect(server.log()).not.toMatch(/ghs_|BEGIN RSA|sig=(?!\[)/);
+  });
+
+  it('twice by the same delivery is one answer', async () => {
+    const pull = openPull(world);
+    const run = addRun(world, pull, ONE_FINDING);
+    const result = await completed(run, { times: 3, guid: 'same-delivery' });
+    expect(result.attempts.map(({ status }) => status)).toEqual([200, 200, 200]);
+    await until(world, pull, (view) => view.reviews.length === 1, 'published');
+    await completed(run, { guid: 'same-delivery' });
+    await untilQuiet(world);
+    expect(sticky(pull)).toHaveLength(1);
+    expect(world.hub.view(pull).checks).toHaveLength(1);
+    expect(world.hub.view(pull).reviews).toHaveLength(1);
+  });
+
+  it('from two runs at once is one comment and one check', async () => {
+    const pull = openPull(world);
+    const runs = [addRun(world, pull, ONE_FINDING), addRun(world, pull, ONE_FINDING)];
+    await Promise.all([opened(pull), ...runs.map((run) => completed(run))]);
+    await until(world, pull, (view) => view.reviews.length === 1, 'published');
+    await untilQuiet(world);
+    expect(sticky(pull)).toHaveLength(1);
+    expect(world.hub.view(pull).checks).toHaveLength(1);
+    expect(world.hub.view(pull).reviews).toHaveLength(1);
+  });
+
+  it('of several artifacts is one job', async () => {
+    const pull = openPull(world);
+    const run = addRun(world, pull, ONE_FINDING, 'npu-profile-rank0');
+    world.repository.addArtifact(run, { name: 'npu-profile-rank1', zipBuffer: makeZip({ 'x/other.csv': 'a' }) });
+    world.repository.addArtifact(run, { name: 'logs', zipBuffer: Buffer.from('never read') });
+    await completed(run);
+    await until(world, pull, (view) => view.comments.length === 1, 'published');
+    const downloads = world.hub.journal.filter((exchange) => exchange.operation === 'actions/download-artifact');
+    expect(downloads.slice(-2).every(({ status }) => status === 302)).toBe(true);
+  });
+
+  it('from a fork is analysed and labelled', async () => {
+    const pull = openPull(world, { fork: 'mallory', author: 'mallory' });
+    await opened(pull);
+    await completed(addRun(world, pull, ONE_FINDING));
+    const view = await until(world, pull, (v) => v.comments.length === 1 && isConcluded(v), 'published');
+    expect(view.comments[0]?.body).toMatch(/fork/i);
+    expect(view.checks).toHaveLength(1);
+  });
+
+  it('without findings leaves the conversation alone, and turns an existing comment green', async () => {
+    const quiet = await analyse({ findings: [] });
+    expect(quiet.view.comments).toEqual([]);
+    expect(quiet.check.conclusion).toBe('neutral');
+
+    const { pull } = await analyse(ONE_FINDING);
+    expect(sticky(pull)).toHaveLength(1);
+    world.repository.pushTo(pull, { 'train.py': `${TRAIN_PY}# better\n` });
+    await completed(addRun(world, pull, { findings: [] }));
+    await until(world, pull, (view) => view.checks.length === 2 && view.checks.every((c) => c.status === 'completed'), 'second check');
+    await untilQuiet(world, 400);
+    const [comment, ...more] = sticky(pull);
+    expect(more).toEqual([]);
+    expect(comment?.body).toContain('✅');
+    expect(comment?.body).toContain('Data loader starves');
+  });
+
+  it('is suggested once, at most three times a review, and only inside the diff', async () => {
+    const findings = [1, 2, 3, 4, 5].map((line) => ({ id: `cause-${line}`, edit: { file: 'train.py', line, after: `changed ${line}` } }));
+    const outside = { id: 'cause-far', edit: { file: 'train.py', line: 400, after: 'x' } };
+    const { pull } = await analyse({ findings: [outside, ...findings.slice(0, 4)] });
+    const first = await until(world, pull, (view) => view.reviews.length === 1, 'review');
+    expect(first.reviews[0]?.comments).toHaveLength(3);
+    world.repository.pushTo(pull, { 'train.py': `${TRAIN_PY}# more\n` });
+    await completed(addRun(world, pull, { findings: findings.slice(0, 4) }));
+    const second = await until(world, pull, (view) => view.reviews.length === 2, 'second review');
+    expect(second.reviews[1]?.comments).toHaveLength(1);
+    const all = second.reviews.flatMap((review) => review.comments.map((c) => /id=(\S+)/.exec(c.body)?.[1]));
+    expect(new Set(all).size).toBe(4);
+  });
+});
+
+describe('a delivery that is refused', () => {
+  it.each([
+    ['a wrong signature', { secret: 'another-secret-that-is-long-enough-to-be-one' }, 401],
+    ['no JSON', { headers: { 'content-type': 'application/x-www-form-urlencoded' } }, 415],
+    ['more than 25 MB', { rawBody: Buffer.alloc(26 * 1024 * 1024, 32) }, 413],
+  ])('for %s changes nothing', async (_, options, status) => {
+    const pull = openPull(world);
+    const result = await completed(addRun(world, pull, ONE_FINDING), options).catch(() => null);
+    // The connection is closed while a too large body is still being sent; then there is no answer to read.
+    if (result !== null && result.status !== 0) expect(result.status).toBe(status);
+    await untilQuiet(world, 300);
+    expect(world.hub.view(pull).checks).toEqual([]);
+  });
+
+  it('has health and readiness beside it', async () => {
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
+    expect((await fetch(`${server.url}/probot`)).status).toBe(404);
+    expect((await fetch(server.webhookUrl)).status).toBe(405);
+  });
+});
+
+describe('a profile that cannot be used', () => {
+  it('because its artifact has expired', async () => {
+    const pull = openPull(world);
+    const run = world.repository.addWorkflowRun({ pr: pull, status: 'completed', conclusion: 'success' });
+    const artifact = world.repository.addArtifact(run, { name: 'npu-profile', zipBuffer: makeZip({ a: 'b' }) });
+    world.repository.expireArtifact(artifact);
+    await completed(run);
+    const view = await concluded(pull);
+    expect(view.checks[0]?.conclusion).toBe('neutral');
+    expect(view.checks[0]?.title).toMatch(/expired|deleted/i);
+  });
+
+  it('because the artifact went (410) between listing and download', async () => {
+    world.hub.fault({ match: /GET \/repos\/acme\/train\/actions\/artifacts\/\d+\/zip/, status: 410, message: 'Artifact has expired' });
+    const { check } = await analyse(ONE_FINDING);
+    expect(check.title).toMatch(/expired|deleted/i);
+  });
+
+  it.each<[string, Record<string, string | Buffer> | { content: Buffer }]>([
+    ['its zip is corrupt', { content: Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), Buffer.alloc(500, 7)]) }],
+    ['its zip is cut', { content: makeZip({ 'prof/plan.json': JSON.stringify(ONE_FINDING) }).subarray(0, 60) }],
+    ['it is no archive', { content: Buffer.from('<html>not found</html>') }],
+    ['a name leads out of the archive', { '../../evil.json': '{}', 'plan.json': JSON.stringify(ONE_FINDING) }],
+    ['a name is absolute', { '/etc/evil': 'x', 'plan.json': JSON.stringify(ONE_FINDING) }],
+    ['there is no profile inside', { 'readme.txt': 'hello' }],
+  ])('because %s', async (_, upload) => {
+    const { check, view } = await analyse(
+      'content' in upload && Buffer.isBuffer(upload.content) ? { content: upload.content } : { files: upload as Record<string, string> },
+    );
+    expect(check).toMatchObject({ status: 'completed', conclusion: 'neutral' });
+    expect(check.summary).toContain('npu-profile');
+    expect(check.summary).not.toContain('scratch');
+    expect(view.comments).toEqual([]);
+  });
+
+  it('because it is too large, seen before and during the download', async () => {
+    for (const declaredSize of [50_000_000, 1000]) {
+      const pull = openPull(world);
+      const run = world.repository.addWorkflowRun({ pr: pull, status: 'completed', conclusion: 'success' });
+      world.repository.addArtifact(run, { name: 'npu-profile', zipBuffer: Buffer.alloc(3_000_000, 1), declaredSize, omitLength: true });
+      await completed(run);
+      expect((await concluded(pull)).checks[0]?.summary).toMatch(/reads up to/);
+    }
+  });
+
+  it('because it does not match its digest', async () => {
+    const pull = openPull(world);
+    const run = world.repository.addWorkflowRun({ pr: pull, status: 'completed', conclusion: 'success' });
+    world.repository.addArtifact(run, { name: 'npu-profile', zipBuffer: makeZip({ 'plan.json': '{}' }), digest: 'wrong' });
+    await completed(run);
+    expect((await concluded(pull)).checks[0]?.summary).toMatch(/digest/);
+  });
+
+  it('because no artifact has a matching name; what was uploaded is named', async () => {
+    const { check, view } = await analyse(ONE_FINDING, world, 'wheels');
+    expect(check.conclusion).toBe('neutral');
+    expect(check.summary).toContain('wheels');
+    expect(view.comments).toEqual([]);
+  });
+
+  it.each<[string, Plan, RegExp]>([
+    ['the analysis takes too long', { delayMs: 60_000 }, /longer than 15 s/],
+    ['the analysis needs too much memory', { allocateMb: 2000 }, /memory/],
+    ['the analysis process dies', { crash: true }, /did not finish/],
+  ])(
+    'because %s',
+    async (_, plan, words) => {
+      const { check } = await analyse(plan);
+      expect(check).toMatchObject({ status: 'completed', conclusion: 'neutral' });
+      expect(check.summary).toMatch(words);
+    },
+    90_000,
+  );
+});
+
+describe('GitHub having a bad day', () => {
+  it('cuts a download: it is fetched again from a fresh address', async () => {
+    const blob = world.hub.fault({ match: /^BLOB GET/, dropConnection: true });
+    const { pull } = await analyse(ONE_FINDING);
+    expect(blob.hits).toBe(1);
+    await until(world, pull, (view) => view.comments.length === 1, 'published');
+  });
+
+  it.each([
+    ['a comment', /^POST \S*\/issues\/\d+\/comments/],
+    ['a check run', /^POST \S*\/check-runs$/],
+    ['a review', /^POST \S*\/pulls\/\d+\/reviews/],
+  ])('loses the answer to the creation of %s: it is not created twice', async (_, match) => {
+    const fault = world.hub.fault({ match, phase: 'after', dropConnection: true });
+    const pull = openPull(world);
+    await completed(addRun(world, pull, ONE_FINDING));
+    await until(world, pull, (view) => view.reviews.length > 0 && view.comments.length > 0 && isConcluded(view), 'published');
+    await untilQuiet(world, 2500);
+    expect(fault.hits).toBe(1);
+    const view = world.hub.view(pull);
+    expect([view.comments.length, view.checks.length, view.reviews.length]).toEqual([1, 1, 1]);
+    expect(view.comments[0]?.body).toContain('#discussion_r');
+  });
+
+  it('shows old comment lists: duplicates heal, the oldest stays', async () => {
+    const { pull } = await analyse(ONE_FINDING);
+    const first = sticky(pull)[0]!.id;
+    world.repository.pushTo(pull, { 'train.py': `${TRAIN_PY}#\n` });
+    await completed(addRun(world, pull, { findings: [] }));
+    await until(world, pull, (view) => view.checks.length === 2 && view.checks.every((c) => c.status === 'completed'), 'second');
+    expect(sticky(pull).map(({ id }) => id)).toEqual([first]);
+  });
+});
+
+describe('a pull request that moves', () => {
+  it('forced to another commit during the analysis gets no comment about the old one, only its check', async () => {
+    const pull = openPull(world);
+    const old = pull.headSha;
+    await completed(addRun(world, pull, { ...ONE_FINDING, delayMs: 2500 }));
+    await until(world, pull, (view) => view.checks.some((check) => check.status === 'in_progress'), 'analysing');
+    const next = world.repository.forcePush(pull, { 'train.py': `${TRAIN_PY}# forced\n` });
+    await world.hub.deliver('pull_request', { action: 'synchronize', pr: pull });
+    await until(world, pull, (view) => view.checks.some((c) => c.headSha === old && c.status === 'completed'), 'old check');
+    await untilQuiet(world, 500);
+    const view = world.hub.view(pull);
+    expect(view.comments).toEqual([]);
+    expect(view.reviews).toEqual([]);
+    expect(view.checks.find((c) => c.headSha === next)).toMatchObject({ status: 'queued' });
+
+    await completed(addRun(world, pull, ONE_FINDING));
+    await until(world, pull, (v) => v.comments.length === 1 && v.checks.every((c) => c.status === 'completed'), 'new answer');
+    expect(sticky(pull)[0]?.body).toContain(next.slice(0, 7));
+  });
+
+  it('forced before the run ended: the old check says so', async () => {
+    const pull = openPull(world);
+    await opened(pull);
+    await until(world, pull, (view) => view.checks.length === 1, 'queued');
+    const run = addRun(world, pull, ONE_FINDING);
+    world.repository.forcePush(pull, { 'train.py': '# other\n' });
+    await completed(run);
+    const view = await concluded(pull);
+    expect(view.checks[0]?.title).toMatch(/Superseded/);
+    expect(view.comments).toEqual([]);
+  });
+
+  it('closed: its waiting check is concluded', async () => {
+    const pull = openPull(world);
+    await opened(pull);
+    await until(world, pull, (view) => view.checks.length === 1, 'queued');
+    world.repository.closePullRequest(pull);
+    await world.hub.deliver('pull_request', { action: 'closed', pr: pull });
+    expect((await concluded(pull)).checks[0]).toMatchObject({ conclusion: 'neutral', title: 'Pull request closed' });
+  });
+
+  it('waits for another run that is still going', async () => {
+    const pull = openPull(world);
+    const running = world.repository.addWorkflowRun({ pr: pull, status: 'in_progress', path: '.github/workflows/gpu.yml' });
+    await completed(addRun(world, pull, null));
+    await untilQuiet(world, 800);
+    expect(isConcluded(world.hub.view(pull))).toBe(false);
+    world.repository.updateWorkflowRun(running, { status: 'completed', conclusion: 'success' });
+    await completed(running);
+    expect((await concluded(pull)).checks).toHaveLength(1);
+  });
+
+  it('with a second workflow that has no profile keeps its report', async () => {
+    const { pull } = await analyse(ONE_FINDING);
+    const before = sticky(pull)[0]?.body;
+    await completed(addRun(world, pull, null));
+    await untilQuiet(world, 800);
+    expect(sticky(pull)[0]?.body).toBe(before);
+    expect(world.hub.view(pull).checks[0]?.title).toMatch(/1 cause/);
+  });
+});
+
+describe('settings', () => {
+  it('come from the base branch and never from the change itself', async () => {
+    const at = repositoryWith('lang: zh\ngate: { severity: high }\n');
+    const pull = at.repository.openPullRequest({
+      author: 'alice',
+      branch: 'loosen',
+      title: 'loosen',
+      changes: { 'train.py': TRAIN_PY, '.github/npu-advisor.yml': 'gate: null\n' },
+    });
+    await completed(addRun(at, pull, ONE_FINDING));
+    const view = await until(world, pull, (v) => isConcluded(v) && v.comments.length === 1, 'published');
+    expect(view.checks[0]?.conclusion).toBe('failure');
+    expect(view.comments[0]?.body).toContain('门禁');
+  });
+
+  it('with a mistake block with the line and the nearest key', async () => {
+    const { check } = await analyse(ONE_FINDING, repositoryWith('lang: en\ncoment: always\n'));
+    expect(check.conclusion).toBe('action_required');
+    expect(check.summary).toContain('comment');
+  });
+
+  it.each([
+    ['comment: off', 'comment: off\n', ONE_FINDING, 0, 1],
+    ['comment: always', 'comment: always\n', { findings: [] }, 1, 0],
+    ['suggestions: off', 'suggestions: off\n', ONE_FINDING, 1, 0],
+    ['suggestions: on-request', 'suggestions: on-request\n', ONE_FINDING, 1, 0],
+  ] as const)('%s', async (_, config, plan, comments, reviews) => {
+    const { pull } = await analyse(plan as Plan, repositoryWith(config));
+    await untilQuiet(world, 600);
+    expect([sticky(pull).length, world.hub.view(pull).reviews.length]).toEqual([comments, reviews]);
+  });
+
+  it('on_missing decides the conclusion when nothing arrives', async () => {
+    const { check } = await analyse(null, repositoryWith('on_missing: failure\n'));
+    expect(check.conclusion).toBe('failure');
+  });
+
+  it('workflows limits which runs are trusted', async () => {
+    const at = repositoryWith('workflows: [.github/workflows/trusted.yml]\n');
+    const pull = openPull(at);
+    await opened(pull);
+    await until(world, pull, (view) => view.checks.length === 1, 'queued');
+    await completed(addRun(at, pull, ONE_FINDING));
+    await untilQuiet(world, 600);
+    expect(world.hub.view(pull).comments).toEqual([]);
+    expect(isConcluded(world.hub.view(pull))).toBe(false);
+  });
+});
+
+describe('commands', () => {
+  const say = async (pull: PullHandle, user: string, body: string, options: { type?: 'User' | 'Bot' } = {}) => {
+    const comment = world.repository.comment(pull, user, body, options);
+    await world.hub.deliver('issue_comment', { action: 'created', comment });
+    return comment;
+  };
+  const reactions = (pull: PullHandle, id: number) => world.hub.view(pull).comments.find((comment) => comment.id === id)?.reactions ?? [];
+
+  it('run by the author makes the comment even when all is quiet', async () => {
+    const { pull } = await analyse({ findings: [] });
+    const comment = await say(pull, 'alice', '/npu-advise run');
+    await until(world, pull, () => reactions(pull, comment.id).includes('+1'), 'reaction');
+    expect(reactions(pull, comment.id)).toEqual(['eyes', '+1']);
+    expect(sticky(pull)).toHaveLength(1);
+    expect(world.hub.view(pull).checks).toHaveLength(1);
+  });
+
+  it('run by a stranger is refused, by a writer accepted', async () => {
+    const { pull } = await analyse(ONE_FINDING);
+    const refused = await say(pull, 'stranger', '/npu-advise rerun');
+    await until(world, pull, () => reactions(pull, refused.id).includes('confused'), 'refused');
+    world.repository.setPermission('maintainer', 'write');
+    const accepted = await say(pull, 'maintainer', '/npu-advise rerun');
+    await until(world, pull, () => reactions(pull, accepted.id).includes('+1'), 'accepted');
+    expect(sticky(pull)).toHaveLength(1);
+  });
+
+  it('from bots, edits and ordinary issues are not heard', async () => {
+    const { pull } = await analyse({ findings: [] });
+    const bot = await say(pull, 'helper[bot]', '/npu-advise run', { type: 'Bot' });
+    const edited = world.repository.comment(pull, 'alice', '/npu-advise run');
+    await world.hub.deliver('issue_comment', { action: 'edited', comment: edited, previousBody: 'x' });
+    await untilQuiet(world, 600);
+    expect(reactions(pull, bot.id)).toEqual([]);
+    expect(reactions(pull, edited.id)).toEqual([]);
+  });
+
+  it('help and status answer anyone; an unknown one brings help with the nearest name', async () => {
+    const { pull } = await analyse(ONE_FINDING);
+    const comment = await say(pull, 'stranger', '/npu-advise help\n/npu-advise status\n/npu-advise statu');
+    await until(world, pull, () => reactions(pull, comment.id).includes('confused'), 'answered');
+    const replies = world.hub
+      .view(pull)
+      .comments.filter((c) => c.body.includes('npu-advisor:reply'))
+      .map((c) => c.body);
+    expect(replies).toHaveLength(3);
+    expect(replies.join('\n')).toContain('1 of 1 artifacts match');
+    expect(replies.join('\n')).toContain('`status`');
+  });
+
+  it('twice by the same delivery is one answer', async () => {
+    const { pull } = await analyse({ findings: [] });
+    const comment = world.repository.comment(pull, 'alice', '/npu-advise help');
+    await world.hub.deliver('issue_comment', { action: 'created', comment }, { times: 2 });
+    await untilQuiet(world, 800);
+    expect(world.hub.view(pull).comments.filter((c) => c.body.includes('npu-advisor:reply'))).toHaveLength(1);
+  });
+});
+
+describe('asking again on the check', () => {
+  it('by rerequest or button runs once more on the same check', async () => {
+    const { pull } = await analyse(ONE_FINDING);
+    const downloads = () => world.hub.journal.filter((exchange) => exchange.operation === 'actions/download-artifact').length;
+    const before = downloads();
+    await world.hub.deliver('check_run', { action: 'rerequested', check: { pr: pull, name: 'NPU Advisor' } });
+    await expect.poll(downloads, { timeout: 15_000 }).toBe(before + 1);
+    await until(world, pull, isConcluded, 'concluded');
+    await untilQuiet(world, 600);
+    await world.hub.deliver(
+      'check_run',
+      { action: 'requested_action', check: { pr: pull, name: 'NPU Advisor' }, identifier: 'rerun' },
+      { sender: 'stranger' },
+    );
+    await untilQuiet(world, 800);
+    expect(downloads()).toBe(before + 1);
+    await world.hub.deliver(
+      'check_run',
+      { action: 'requested_action', check: { pr: pull, name: 'NPU Advisor' }, identifier: 'rerun' },
+      { sender: 'alice' },
+    );
+    await expect.poll(downloads, { timeout: 15_000 }).toBe(before + 2);
+    await untilQuiet(world, 600);
+    expect(world.hub.view(pull).checks).toHaveLength(1);
+    expect(world.hub.view(pull).checks[0]?.annotations).toHaveLength(1);
+  });
+
+  it('the merge queue is not held up', async () => {
+    const pull = openPull(world);
+    const group = world.repository.addMergeGroup(pull);
+    const seen = world.hub.journal.length;
+    await world.hub.deliver('merge_group', { action: 'checks_requested', group });
+    await expect
+      .poll(() => world.hub.journal.slice(seen).filter((e) => e.operation === 'checks/update' && e.status === 200).length, {
+        timeout: 10_000,
+      })
+      .toBe(1);
+  });
+});
+
+describe('strangers', () => {
+  it('who plant our marker in a comment do not get it edited', async () => {
+    const pull = openPull(world);
+    const planted = world.repository.comment(pull, 'mallory', `${COMMENT_MARKER}app=npu-advisor pr=${pull.number} -->\nAll good, merge!`);
+    await completed(addRun(world, pull, ONE_FINDING));
+    const view = await until(world, pull, (v) => v.comments.length === 2, 'published');
+    expect(view.comments.find(({ id }) => id === planted.id)?.body).toContain('All good, merge!');
+    expect(view.comments.filter(({ author }) => author === 'npu-advisor[bot]')).toHaveLength(1);
+  });
+});
