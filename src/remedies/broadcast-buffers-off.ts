@@ -6,6 +6,7 @@ import { argumentOf } from '../source/calls.ts';
 import { type CallSite, findCallSites } from '../source/find-in-tree.ts';
 import { insertKeyword } from '../source/insert-keyword.ts';
 import { isAside } from '../source/readable-paths.ts';
+import { replaceLiteral } from '../source/replace-literal.ts';
 import { type BufferHazard, bufferHazards } from './reading/buffer-hazards.ts';
 import { bySupport, placeOf, provenFiles, toEdit } from './reading/places.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
@@ -53,15 +54,10 @@ const HAZARD: Readonly<Record<BufferHazard['kind'], L10n>> = {
 function notOneClick(hazards: readonly BufferHazard[]): L10n | null {
   const kinds = [...new Set(hazards.map((hazard) => hazard.kind))].slice(0, 3);
   if (kinds.length === 0) return null;
-  const describe = (lang: 'en' | 'zh'): string[] =>
-    kinds.map((kind) => {
-      const first = hazards.find((hazard) => hazard.kind === kind)!;
-      return `${HAZARD[kind][lang]} (${quoteLiteral(`${first.file}:${first.line}`)})`;
-    });
-  return both(
-    `To look at first: ${describe('en').join('; ')}.`,
-    `需先确认：${describe('zh').join('；').replaceAll(' (', '（').replaceAll(')', '）')}。`,
-  );
+  const firsts = kinds.map((kind) => ({ kind, first: hazards.find((hazard) => hazard.kind === kind)! }));
+  const en = firsts.map(({ kind, first }) => `${HAZARD[kind].en} (${quoteLiteral(`${first.file}:${first.line}`)})`);
+  const zh = firsts.map(({ kind, first }) => `${HAZARD[kind].zh}（${quoteLiteral(`${first.file}:${first.line}`)}）`);
+  return both(`To look at first: ${en.join('; ')}.`, `需先确认：${zh.join('；')}。`);
 }
 
 /** `broadcast_buffers` is the fifth positional argument. */
@@ -85,8 +81,13 @@ function editFor(
   context: RemedyContext,
 ): Edit | null {
   const [site, ...others] = sites;
-  if (site === undefined || others.length > 0 || isSet(site)) return null;
+  if (site === undefined || others.length > 0) return null;
   const { module, call } = site;
+  if (isSet(site)) {
+    // Somebody wrote True on purpose: shown, never offered as one click.
+    const { edit } = replaceLiteral(module, call, 'broadcast_buffers', 'True', 'False');
+    return edit && toEdit(edit, 'comment-only');
+  }
   const { edit } = insertKeyword(module, call, 'broadcast_buffers', 'False');
   if (edit === null) return null;
   const isSafe =

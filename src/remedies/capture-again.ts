@@ -101,10 +101,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     title: TITLE,
     text: prose(
       ...(asks.length > 0 ? asks : [ASKS.level!, ASKS.steps!, ASKS.ranks!]),
-      both(
-        'The snippet below captures all of it on one rank; run it on every rank.',
-        '下面的片段可在一张卡上完成上述采集；在每张卡上运行。',
-      ),
+      both('The snippet below is the capture for the figures; run it on every rank.', '下面的片段是测耗时的采集，在每张卡上运行。'),
     ),
     code: snippet(context.torchNpu),
     preconditions: listed(

@@ -19,16 +19,16 @@ const SWAP = both(
   '再把该进程换到另一张卡：若变慢的仍是原来的卡，则是硬件或散热问题。',
 );
 const MORE_WORK = both(
-  'Rank {rank:ranks} launches other kernels than the rest. Compare its sample lengths, expert load and layers, and batch by length.',
-  '卡 {rank:ranks} 下发的 kernel 与其余卡不同。对比样本长度、专家负载和网络层划分，并按长度组 batch。',
+  'Rank {rank:ranks} computes longer and runs a different number of kernels. Compare its sample lengths, expert load and layers; batch by length.',
+  '卡 {rank:ranks} 计算更久，且 kernel 数与其余卡不同。对比样本长度、专家负载和网络层划分，并按长度组 batch。',
 );
 const ONLY_THERE = both(
   'Look for work that only this rank does: logging, evaluation, checkpoints.',
   '再查只在该卡执行的工作：日志、评估、保存权重。',
 );
 const HOST = both(
-  'Rank {rank:ranks} computes as fast as the others and launches more slowly. Compare its CPU cores, NUMA node and other processes on that host.',
-  '卡 {rank:ranks} 计算不慢，但下发更慢。对比其 CPU 核、NUMA 节点以及该主机上的其他进程。',
+  'Rank {rank:ranks} launches its kernels more slowly than the others. Compare its CPU cores, NUMA node and other processes on that host.',
+  '卡 {rank:ranks} 下发 kernel 比其余卡慢。对比其 CPU 核、NUMA 节点以及该主机上的其他进程。',
 );
 const COLLECT = both(
   'Collect Python garbage on all ranks in the same step, or it makes one of them late.',

@@ -65,7 +65,7 @@ const INTERMITTENT = both(
   '等待时有时无，与个别文件、分片或加载进程较慢相符：让文件大小均匀，并增大 `prefetch_factor`。',
 );
 const SOME_RANKS = both(
-  'Only rank {ranks:ranks} waits: compare its storage, NUMA node and sample lengths with the other ranks first.',
+  'Only on rank {ranks:ranks} does the card wait: first compare storage, NUMA node and sample lengths with the other ranks.',
   '只有卡 {ranks:ranks} 在等待：先对比其存储、NUMA 节点和样本长度与其他卡的差异。',
 );
 const KEEP_WORKERS = both(

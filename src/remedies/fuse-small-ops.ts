@@ -61,19 +61,20 @@ function optimizer(context: RemedyContext, isForeachOff: boolean): L10n {
 
 /** Fused calls whose pages list the hardware. Each changes rounding, so none is ever applied by one click. */
 function fused(context: RemedyContext): L10n | null {
-  const { soc, torch } = context;
+  const { soc, torch, torchNpu } = context;
   if (soc === '950') return null;
+  const swiglu = soc === 'A2' && isReleaseAtLeast(torchNpu, '6.0.rc1') !== false;
   const attention = soc !== 'gen-1' && isTorchAtLeast(torch, 2, 0) !== false;
   const en = [
     attention ? 'attention by `torch.nn.functional.scaled_dot_product_attention`' : null,
     'RMSNorm by `torch_npu.npu_rms_norm(x, w)[0]`',
-    soc === 'A2' ? 'SwiGLU by `torch_npu.npu_swiglu`' : null,
+    swiglu ? 'SwiGLU by `torch_npu.npu_swiglu`' : null,
     'rotary embedding by `torch_npu.npu_rotary_mul`',
   ].filter((part) => part !== null);
   const zh = [
     attention ? '注意力用 `torch.nn.functional.scaled_dot_product_attention`' : null,
     'RMSNorm 用 `torch_npu.npu_rms_norm(x, w)[0]`',
-    soc === 'A2' ? 'SwiGLU 用 `torch_npu.npu_swiglu`' : null,
+    swiglu ? 'SwiGLU 用 `torch_npu.npu_swiglu`' : null,
     '旋转位置编码用 `torch_npu.npu_rotary_mul`',
   ].filter((part) => part !== null);
   const hardware = soc === null ? both('Each call lists its hardware on its own page.', '各接口支持的硬件见其文档页。') : null;
@@ -141,6 +142,12 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     ),
     code: queueAdvice === null ? (isOptimizer ? null : SYNC_CODE) : QUEUE_CODE,
     preconditions: listed(
+      isOptimizer
+        ? null
+        : both(
+            'A synchronisation stays where it brackets a timer, or where its value decides what runs next.',
+            '计时前后的同步，以及取值决定后续流程的同步，予以保留。',
+          ),
       queueAdvice === null
         ? null
         : both(
@@ -156,7 +163,8 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     ),
     references: [
       variablePage('op_execution/TASK_QUEUE_ENABLE'),
-      isOptimizer ? apiPage('torch_npu-optim/torch_npu-optim-NpuFusedAdamW') : torchNpuPage('user_guide/torch_compile/overview.md'),
+      ...(isOptimizer ? [] : [torchNpuPage('user_guide/torch_compile/overview.md')]),
+      ...(isOptimizer && context.soc === 'gen-1' ? [apiPage('torch_npu-optim/torch_npu-optim-NpuFusedAdamW')] : []),
     ],
     edits: low.length === 1 ? [toEdit(withValue(low[0]!, '2'), 'comment-only')] : [],
     locations: [...unfused.map(placeOf), ...blocking.map(settingPlace), ...low.map(settingPlace)],
@@ -166,10 +174,10 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
 const QUEUE_CODE = `# launch script, before python starts
 export TASK_QUEUE_ENABLE=2`;
 
-const SYNC_CODE = `running = torch.zeros((), device="npu")
+const SYNC_CODE = `running = 0.0
 for step, batch in enumerate(loader):
     loss = train_step(batch)
-    running += loss.detach()        # stays on the card
+    running = running + loss.detach()  # stays on the card
     if step % log_every == 0:
         print(step, running.item() / (step + 1))`;
 
@@ -180,7 +188,6 @@ export default {
   apis: [
     'torch.Tensor.item',
     'torch.Tensor.detach',
-    'torch.zeros',
     'torch.npu.synchronize',
     'torch.npu.empty_cache',
     'TASK_QUEUE_ENABLE',

@@ -53,7 +53,7 @@ function advise(_: Parameters<Remedy['advise']>[0], context: RemedyContext): Adv
     ),
     code: `${MARK}
 
-# capture options
+# add to the capture options in use
 experimental_config = torch_npu.profiler._ExperimentalConfig(
     ${option === 'msprof_tx' ? 'msprof_tx' : 'mstx'}=True,${option === 'either' ? '  # msprof_tx=True before torch_npu 7.2.0' : ''}
     gc_detect_threshold=1.0,  # ms

@@ -54,7 +54,7 @@ const CHECK = both(
 const DDP_CODE = `import contextlib
 
 for i, batch in enumerate(loader):
-    last = (i + 1) % accumulation == 0 or (i + 1) == len(loader)
+    last = (i + 1) % accumulation == 0 or (i + 1) == len(loader)  # exactly when the optimizer steps
     with contextlib.nullcontext() if last else model.no_sync():  # forward and backward inside
         loss = compute_loss(model, batch) / accumulation
         loss.backward()
@@ -63,7 +63,7 @@ for i, batch in enumerate(loader):
         optimizer.zero_grad()`;
 
 const FSDP2_CODE = `for i, batch in enumerate(loader):
-    last = (i + 1) % accumulation == 0 or (i + 1) == len(loader)
+    last = (i + 1) % accumulation == 0 or (i + 1) == len(loader)  # exactly when the optimizer steps
     model.set_requires_gradient_sync(last)  # before the backward
     loss = compute_loss(model, batch) / accumulation
     loss.backward()
@@ -73,13 +73,19 @@ const FSDP2_CODE = `for i, batch in enumerate(loader):
 
 type Variant = 'framework' | 'fsdp2' | 'fsdp1' | 'ddp';
 
-const OWN_THE_LOOP: readonly Framework[] = ['accelerate', 'transformers', 'deepspeed', 'lightning', 'megatron'];
+const OWN_THE_LOOP: readonly Framework[] = ['accelerate', 'hfTrainer', 'deepspeed', 'lightning', 'megatron'];
 
 /** Where a framework owns the loop, `no_sync` by hand would fight with its own. */
 function variantOf(frameworks: ReadonlySet<Framework>): Variant {
   if (OWN_THE_LOOP.some((framework) => frameworks.has(framework))) return 'framework';
   if (frameworks.has('fsdp2')) return 'fsdp2';
   return frameworks.has('fsdp1') ? 'fsdp1' : 'ddp';
+}
+
+function usesNoSync(tree: SourceTree): boolean {
+  return pythonFilesWith(tree, ['no_sync'], (path) => !isAside(path)).modules.some(
+    (module) => findMethodCalls(module, ['no_sync']).length > 0,
+  );
 }
 
 /** `backward()` calls in loops of files that step the optimizer only now and then (`if … % n`). */
@@ -101,7 +107,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const steps = count(context.params, 'microSteps');
   const frameworks = source === null ? new Set<Framework>() : frameworksOf(source);
   const variant = variantOf(frameworks);
-  const isPresent = source !== null && pythonFilesWith(source, ['no_sync'], (path) => !isAside(path)).modules.length > 0;
+  const isPresent = source !== null && usesNoSync(source);
   const how: Readonly<Record<Variant, L10n>> = { framework: FRAMEWORK_OWN, fsdp2: FSDP2, fsdp1: FSDP1, ddp: DDP };
   const codes: Readonly<Record<Variant, string | null>> = { framework: null, fsdp2: FSDP2_CODE, fsdp1: DDP_CODE, ddp: DDP_CODE };
   const unknown =

@@ -5,7 +5,14 @@ import { pythonFilesWith } from '../../source/python-files.ts';
 /** Libraries whose presence changes what may be advised. */
 const IMPORTS = {
   accelerate: ['accelerate'],
-  transformers: ['transformers'],
+  hfTrainer: [
+    'transformers.Trainer',
+    'transformers.TrainingArguments',
+    'transformers.Seq2SeqTrainer',
+    'transformers.Seq2SeqTrainingArguments',
+    'transformers.trainer',
+    'trl',
+  ],
   deepspeed: ['deepspeed'],
   lightning: ['pytorch_lightning', 'lightning'],
   fsdp1: ['torch.distributed.fsdp.FullyShardedDataParallel', 'torch.distributed.fsdp.fully_sharded_data_parallel'],

@@ -1,0 +1,142 @@
+import type { Advice, Remedy, RemedyContext, Soc } from '../../src/model/remedy.ts';
+import type { SourceTree } from '../../src/model/source-tree.ts';
+import { REMEDIES } from '../../src/remedies/index.ts';
+import { sourceTreeFrom } from '../../src/source/source-tree-from.ts';
+
+export const SOCS: readonly Soc[] = [null, 'gen-1', 'A2', 'A3', '950'];
+
+/** torch and torch_npu packages of four releases, and a job that records neither. */
+export const VERSIONS = [
+  { torch: null, torchNpu: null },
+  { torch: '2.1.0', torchNpu: '2.1.0' }, // 5.0.0
+  { torch: '2.1.0', torchNpu: '2.1.0.post8+gitabcdef' }, // 6.0.rc3
+  { torch: '2.7.1', torchNpu: '2.7.1.post2' }, // 7.3.0
+  { torch: '2.7.1', torchNpu: '2.7.1.post8' }, // 26.1.0
+] as const;
+
+type Params = RemedyContext['params'];
+
+/** What the rules hand over, and what they might. */
+export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
+  'batch-transfer': [{}],
+  'broadcast-buffers-off': [{ broadcasts: 48, exposedMs: 19 }, {}],
+  'capture-again': [
+    { missing: 'ranks,steps,level,trace,stacks,bias,inconsistent', level: 'Level0', steps: 1, ranks: 6 },
+    { missing: 'prof-step,repeat,warmup,shapes,activities' },
+    { missing: 'something-new' },
+    {},
+  ],
+  'check-slow-rank': [
+    { reason: 'device', rank: 5 },
+    { reason: 'more-work', rank: 5 },
+    { reason: 'host', rank: 0 },
+    { reason: 'unknown', rank: null },
+    {},
+  ],
+  'dataloader-workers': [
+    { iterator: 'single', allRanks: true, intermittent: false, stallMs: 94 },
+    { iterator: 'multi', allRanks: false, intermittent: true, stallMs: 9 },
+    { iterator: 'multi', allRanks: true, hostSaturated: true },
+    {},
+  ],
+  'find-late-rank': [
+    { kind: 'jitter' },
+    { kind: 'ranks-missing', present: 6, worldSize: 8 },
+    { kind: 'ranks-missing', present: 6, worldSize: null },
+    {},
+  ],
+  'fuse-small-ops': [
+    { where: 'optimizer', kernels: 900, pattern: 'Mul, Add', taskQueue: null },
+    { where: 'forward', kernels: 187, pattern: 'Mul, Cast, Add', taskQueue: '1' },
+    { where: 'backward', kernels: 187, pattern: '', taskQueue: '2' },
+    { where: 'other', taskQueue: '', launchBlocking: true },
+    {},
+  ],
+  'jit-compile-off': [{ calls: 30, hostMs: 80 }, { shapes: 'static' }, { shapes: 'dynamic' }],
+  'keep-layout': [
+    { types: 'TransData, Transpose', removableMs: 2 },
+    { types: 'TransData', removableMs: 0 },
+    { types: 'Transpose, AsStrided', removableMs: 1 },
+    {},
+  ],
+  'mark-the-gap': [{ gapMs: 20 }],
+  'no-sync-accumulation': [{ microSteps: 4, exposedMs: 60 }, {}],
+  'rebalance-stages': [{ stages: 4, longest: 2, excessMs: 30 }, { stages: 4, longest: 0, microBatches: 8 }, {}],
+};
+
+const DDP_IMPORT = 'from torch.nn.parallel import DistributedDataParallel as DDP\n';
+
+function changed(path: string, text: string): SourceTree {
+  const lines = text.split('\n');
+  const patch = `@@ -0,0 +1,${lines.length} @@\n${lines.map((line) => `+${line}`).join('\n')}`;
+  return sourceTreeFrom({ files: [[path, text]], patches: [[path, patch]] });
+}
+
+/** Repositories of different kinds, each wholly inside the diff. */
+export const TREES: Readonly<Record<string, SourceTree | null>> = {
+  none: null,
+  empty: sourceTreeFrom({ files: [] }),
+  plain: changed(
+    'train.py',
+    `import torch\nimport torch_npu\nfrom torch.utils.data import DataLoader\n${DDP_IMPORT}torch_npu.npu.set_compile_mode(jit_compile=True)\ntorch.npu.config.allow_internal_format = True\nloader = DataLoader(ds, batch_size=8)\nmodel = DDP(model, device_ids=[local_rank])\nopt = torch.optim.AdamW(model.parameters(), foreach=False)\nfor i, b in enumerate(loader):\n    loss = model(b)\n    loss.backward()\n    if (i + 1) % 4 == 0:\n        opt.step()\nw = torch_npu.npu_format_cast(w, 29)\n`,
+  ),
+  accelerate: changed(
+    'train.py',
+    `from accelerate import Accelerator\nfrom transformers import Trainer\nimport os\nos.environ["NPU_JIT_COMPILE"] = "1"\n`,
+  ),
+  fsdp2: changed(
+    'train.py',
+    'from torch.distributed.fsdp import fully_shard\nfrom torch.distributed.pipelining import PipelineStage\nmodel = fully_shard(model)\n',
+  ),
+  fsdp1: changed(
+    'train.py',
+    'from torch.distributed.fsdp import FullyShardedDataParallel as FSDP\nimport megatron.core\nwith model.no_sync():\n    pass\n',
+  ),
+  scripts: sourceTreeFrom({
+    files: [
+      ['run.sh', 'export TASK_QUEUE_ENABLE=0\nexport ASCEND_LAUNCH_BLOCKING=1\ntorchrun train.py\n'],
+      [
+        'train.py',
+        'from torch_npu.contrib import transfer_to_npu\nfrom torch.utils.data import DataLoader\nl = DataLoader(ds, num_workers=args.workers)\n',
+      ],
+    ],
+  }),
+};
+
+export interface Situation {
+  readonly name: string;
+  readonly remedy: Remedy;
+  readonly context: RemedyContext;
+}
+
+export function contextOf(over: Partial<RemedyContext> = {}): RemedyContext {
+  return { soc: 'A2', torch: '2.7.1', torchNpu: '2.7.1.post2', params: {}, source: null, ...over };
+}
+
+export function findingOf(over: Partial<Parameters<Remedy['advise']>[0]> = {}): Parameters<Remedy['advise']>[0] {
+  return { rule: 'any-rule', ranks: [0, 1, 2, 5], locations: [], confidence: 'high', ...over };
+}
+
+export function adviceOf(
+  id: string,
+  over: Partial<RemedyContext> = {},
+  finding: Partial<Parameters<Remedy['advise']>[0]> = {},
+): Advice | null {
+  return REMEDIES.get(id)!.advise(findingOf(finding), contextOf(over));
+}
+
+/** Every remedy × hardware × versions × params × repository. */
+export function* situations(): Generator<Situation> {
+  for (const [id, remedy] of REMEDIES) {
+    for (const soc of SOCS) {
+      for (const versions of VERSIONS) {
+        for (const params of PARAMS[id] ?? [{}]) {
+          for (const [tree, source] of Object.entries(TREES)) {
+            const name = `${id} on ${soc ?? 'unknown hardware'}, torch_npu ${versions.torchNpu}, ${JSON.stringify(params)}, source ${tree}`;
+            yield { name, remedy, context: { soc, ...versions, params, source } };
+          }
+        }
+      }
+    }
+  }
+}

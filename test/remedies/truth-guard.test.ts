@@ -1,0 +1,217 @@
+import { describe, expect, test } from 'vitest';
+import type { Advice, RemedyContext } from '../../src/model/remedy.ts';
+import type { Edit } from '../../src/model/report.ts';
+import { ALLOWED, type AllowedName, NON_EXISTENT } from '../../src/remedies/allow-list.ts';
+import { REMEDIES } from '../../src/remedies/index.ts';
+import { isReleaseAtLeast } from '../../src/remedies/reading/versions.ts';
+import { canonicalName, namesOf, resolveName } from '../../src/source/names.ts';
+import { parsePython } from '../../src/source/python-parser.ts';
+import { descend, partsOf, textOf } from '../../src/source/syntax-tree.ts';
+import { situations } from './situations.ts';
+
+/** A name as advice mentions it: an API by dotted name or by its last part, a keyword, or an environment variable. */
+interface Mention {
+  readonly kind: 'api' | 'member' | 'keyword' | 'environment';
+  readonly name: string;
+}
+
+/** Words between backticks that name no API: files, operator types, Python itself, launcher flags, loader internals. */
+const PLAIN = new Set([
+  'True',
+  'False',
+  'trace_view.json',
+  'DataLoader.__next__',
+  '__getitem__',
+  'import torch_npu',
+  '--num-layers-per-virtual-pipeline-stage',
+  'TransData',
+  'Transpose',
+  'AsStrided',
+]);
+/** Callables in the snippets that the reader's own code or Python provides. */
+const OWN = new Set(['train_step', 'prepare', 'compute_loss', 'enumerate', 'len', 'range', 'print', 'get', 'parameters', 'read']);
+const OWN_MODULES = ['os.'];
+
+const literalsOf = (text: string): string[] => [...text.matchAll(/`([^`]*)`/g)].map((match) => match[1]!);
+const isPlain = (literal: string): boolean => PLAIN.has(literal) || /^[\w./-]+\.(py|sh|ya?ml)(:\d+)?$/.test(literal);
+
+/** Names in prose: everything between backticks, and dotted names outside them. */
+function mentionsInProse(text: string): Mention[] {
+  const mentions: Mention[] = [];
+  for (const match of text.matchAll(/\b(?:torch|torch_npu|contextlib|gc|apex)(?:\.\w+)+/g)) mentions.push({ kind: 'api', name: match[0] });
+  for (const match of text.matchAll(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g)) mentions.push({ kind: 'environment', name: match[0] });
+  for (const literal of literalsOf(text)) {
+    if (isPlain(literal)) continue;
+    for (const match of literal.matchAll(/(?<![\w.])([a-z_]\w*)=(?!=)/g)) mentions.push({ kind: 'keyword', name: match[1]! });
+    for (const match of literal.matchAll(/([A-Za-z_]\w*)(?:\(| = )/g)) mentions.push({ kind: 'member', name: match[1]! });
+    if (/^\.?[A-Za-z_]\w*$/.test(literal))
+      mentions.push({ kind: /^[A-Z0-9]+_[A-Z0-9_]+$/.test(literal) ? 'environment' : 'member', name: literal.replace('.', '') });
+  }
+  return mentions;
+}
+
+/** Names in a snippet: Python through the parser and its imports, shell by its variables. */
+function mentionsInCode(code: string): Mention[] {
+  const comments = [...code.matchAll(/#.*$/gm)].flatMap((match) =>
+    mentionsInProse(match[0].replaceAll(/(\.?[\w.]+\([^)]*\)|\w+=\w+|[\w]+_npu\b(?= ))/g, '`$1`').replaceAll('`torch_npu`', '')),
+  );
+  if (code.includes('export '))
+    return [...comments, ...[...code.matchAll(/export (\w+)=/g)].map((match): Mention => ({ kind: 'environment', name: match[1]! }))];
+  // A reader's script has these imports; the snippets show only what is new.
+  const prelude = 'import torch\nfrom torch.utils.data import DataLoader\nfrom torch.nn.parallel import DistributedDataParallel\n';
+  const { module } = parsePython('snippet.py', prelude + code);
+  expect(module!.brokenLines, code).toEqual([]);
+  const names = namesOf(module!);
+  const mentions: Mention[] = [...comments];
+  for (const node of descend(module!.root)) {
+    if (node.start < prelude.length || node.parent?.kind === 'dotted_name') continue;
+    if (node.kind === 'attribute' && node.parent?.kind !== 'attribute') {
+      const [name] = resolveName(names, node).names;
+      if (name !== undefined) mentions.push({ kind: 'api', name });
+      else mentions.push({ kind: 'member', name: textOf(module!, partsOf(node)[1]!) });
+    }
+    if (node.kind === 'call' && node.children[0]!.kind === 'identifier') {
+      const [name] = resolveName(names, node.children[0]!).names;
+      mentions.push(name === undefined ? { kind: 'member', name: textOf(module!, node.children[0]!) } : { kind: 'api', name });
+    }
+    if (node.kind === 'keyword_argument') mentions.push({ kind: 'keyword', name: textOf(module!, partsOf(node)[0]!) });
+  }
+  return mentions;
+}
+
+/** What an edit adds; the reader's own code around it is not ours. */
+function mentionsInEdit(edit: Edit): Mention[] {
+  const words = (text: string): string[] => text.match(/[A-Za-z_][\w.]*\s*=(?!=)|[A-Za-z_][\w.]*/g) ?? [];
+  const old = new Set(words(edit.before));
+  return words(edit.after)
+    .filter((word) => !old.has(word) && !['True', 'False', 'None', 'npu'].includes(word))
+    .map((word): Mention => (word.endsWith('=') ? { kind: 'keyword', name: word.slice(0, -1) } : { kind: 'member', name: word }));
+}
+
+const lastPart = (name: string): string => name.replace(/\(.*$/, '').split('.').at(-1)!;
+
+/** The entries of a list of names that a mention can mean. */
+function matching(mention: Mention, names: readonly string[]): string[] {
+  switch (mention.kind) {
+    case 'api':
+      return names.filter((name) => canonicalName(name) === canonicalName(mention.name) || name.startsWith(`${mention.name}.`));
+    case 'environment':
+      return names.filter((name) => name === mention.name);
+    case 'keyword':
+      return names.filter((name) => name === mention.name || name.endsWith(`(${mention.name})`));
+    case 'member':
+      return names.filter((name) => lastPart(name) === mention.name || name === mention.name || name.endsWith(`(${mention.name})`));
+  }
+}
+
+const isOwn = ({ kind, name }: Mention): boolean =>
+  (kind === 'member' && OWN.has(name)) || (kind === 'api' && OWN_MODULES.some((prefix) => name.startsWith(prefix)));
+
+/** Situations differ less than they are many: each text is read once. */
+const readBefore = new Map<string, readonly Mention[]>();
+
+function once(text: string, read: (text: string) => readonly Mention[]): readonly Mention[] {
+  const known = readBefore.get(text);
+  if (known) return known;
+  const mentions = read(text);
+  readBefore.set(text, mentions);
+  return mentions;
+}
+
+function mentionsOf(advice: Advice): Mention[] {
+  const texts = [advice.title, advice.text, ...advice.preconditions].flatMap(({ en, zh }) => [en, zh]);
+  const all = [
+    ...texts.flatMap((text) => once(text, mentionsInProse)),
+    ...(advice.code === null ? [] : once(advice.code, mentionsInCode)),
+    ...advice.edits.flatMap(mentionsInEdit),
+  ];
+  const unique = new Map(all.filter((mention) => !isOwn(mention)).map((mention) => [`${mention.kind} ${mention.name}`, mention]));
+  return [...unique.values()];
+}
+
+/** Why a name may be mentioned on hardware that its page does not list. */
+const UNLISTED: readonly [pattern: RegExp, soc: string, why: string][] = [
+  [/^torch_npu\.(profiler|npu\.mstx)\b/, '950', 'newer pages list it; the capture is the same on all products'],
+  [/^torch_npu\.npu\.set_compile_mode/, '950', 'the text says that only False is accepted'],
+];
+
+function isListed(entry: AllowedName, context: RemedyContext): boolean {
+  const { soc } = context;
+  if (soc === null || entry.hardware === null || entry.hardware.includes(soc)) return true;
+  // Core torch and its torch.npu aliases are listed for the newer products only; gen-1 runs them as well.
+  if (/^torch\./.test(entry.name)) return true;
+  return UNLISTED.some(([pattern, unlisted]) => unlisted === soc && pattern.test(entry.name));
+}
+
+/** A release that is known to be older than the name. An unknown release is the text's business: it names the release. */
+function isTooOld(entry: AllowedName, context: RemedyContext): boolean {
+  return entry.since !== null && /^\d/.test(entry.since) && isReleaseAtLeast(context.torchNpu, entry.since) === false;
+}
+
+describe('truth guard', () => {
+  test('every name in every text, snippet and edit is allowed, declared, there on the hardware and in the release', () => {
+    const wrong = new Set<string>();
+    let rendered = 0;
+    for (const { name, remedy, context } of situations()) {
+      const advice = remedy.advise({ rule: 'any', ranks: [1], locations: [], confidence: 'high' }, context);
+      if (advice === null) continue;
+      rendered++;
+      for (const mention of mentionsOf(advice)) {
+        const entries = matching(mention, [...ALLOWED.keys()]).map((key) => ALLOWED.get(key)!);
+        if (entries.length === 0) wrong.add(`${remedy.id}: ${mention.kind} ${mention.name} is not on the allow-list`);
+        else if (matching(mention, remedy.apis).length === 0)
+          wrong.add(`${remedy.id}: ${mention.kind} ${mention.name} is not declared in apis`);
+        else if (!entries.some((entry) => isListed(entry, context))) wrong.add(`${name}: ${mention.name} is not listed for ${context.soc}`);
+        else if (entries.every((entry) => isTooOld(entry, context))) wrong.add(`${name}: ${mention.name} came later`);
+      }
+    }
+    expect([...wrong].slice(0, 20)).toEqual([]);
+    expect(rendered).toBeGreaterThan(3_000);
+  });
+
+  test('no text, snippet or edit holds a name that never existed', () => {
+    const names = NON_EXISTENT.map(({ name }) => name);
+    // `torch_npu.npu.amp` holds `npu.amp`, never `torch_npu.amp`; a bare prefix of a longer true name does not count.
+    const patterns = names.map((name) => new RegExp(`(?<![\\w.])${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?!\\w)`));
+    for (const { name, remedy, context } of situations()) {
+      const advice = remedy.advise({ rule: 'any', ranks: [1], locations: [], confidence: 'high' }, context);
+      const text = JSON.stringify(advice);
+      for (const pattern of patterns) expect(pattern.test(text), `${name}: ${pattern}`).toBe(false);
+    }
+  });
+
+  test('the guard itself sees what it must see', () => {
+    const seen = (text: string) => mentionsInProse(text).map(({ kind, name }) => `${kind} ${name}`);
+    expect(seen('use torch_npu.npu_matmul')).toContain('api torch_npu.npu_matmul');
+    expect(seen('set `comp_rate=0.5`')).toContain('keyword comp_rate');
+    expect(seen('设置 `HCCL_RDAM_TC`')).toContain('environment HCCL_RDAM_TC');
+    expect(seen('call `set_mode("static")`')).toContain('member set_mode');
+    expect(seen('use `NpuImageDecoder`')).toContain('member NpuImageDecoder');
+    const coded = (code: string) => mentionsInCode(code).map(({ kind, name }) => `${kind} ${name}`);
+    expect(coded('import torch_npu as n\nn.npu.set_mode("static")\n')).toContain('api torch_npu.npu.set_mode');
+    expect(coded('loader.prefetch(4)\n')).toContain('member prefetch');
+    expect(coded('x = f(comp_rate=0.5)\n')).toContain('keyword comp_rate');
+    expect(coded('export HCCL_RDAM_TC=1')).toContain('environment HCCL_RDAM_TC');
+    expect(mentionsInEdit({ file: 'a', startLine: 1, endLine: 1, before: 'f(a)', after: 'f(a, comp_rate=1)', kind: 'suggestion' })).toEqual(
+      [{ kind: 'keyword', name: 'comp_rate' }],
+    );
+  });
+});
+
+describe('allow-list', () => {
+  test('it is sorted and every name is used by a remedy', () => {
+    const names = [...ALLOWED.keys()];
+    expect(names).toEqual([...names].sort());
+    const used = new Set([...REMEDIES.values()].flatMap((remedy) => remedy.apis));
+    expect(names.filter((name) => !used.has(name))).toEqual([]);
+  });
+
+  test('every declared name is on it', () => {
+    for (const remedy of REMEDIES.values()) for (const name of remedy.apis) expect(ALLOWED.has(name), `${remedy.id}: ${name}`).toBe(true);
+  });
+
+  test('it holds no name that never existed, and the 22 known ones are kept apart', () => {
+    expect(NON_EXISTENT).toHaveLength(22);
+    for (const { name } of NON_EXISTENT) expect(ALLOWED.has(name), name).toBe(false);
+  });
+});
