@@ -137,6 +137,7 @@ async function send(artifact: Artifact, start: number, end: number, response: Se
   let at = start;
   for await (const chunk of chunks(artifact, start, end)) {
     const cut = artifact.truncateAt === null ? chunk.length : Math.max(0, Math.min(chunk.length, artifact.truncateAt - at));
+    if (artifact.slowBytesPerSecond !== null) await sleep((chunk.length / artifact.slowBytesPerSecond) * 1000);
     if (response.destroyed) return;
     if (!response.write(chunk.subarray(0, cut))) await drained(response);
     at += cut;
@@ -145,7 +146,6 @@ async function send(artifact: Artifact, start: number, end: number, response: Se
       await sleep(5);
       return void response.destroy();
     }
-    if (artifact.slowBytesPerSecond !== null) await sleep((chunk.length / artifact.slowBytesPerSecond) * 1000);
   }
   response.end();
 }
