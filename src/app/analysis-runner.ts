@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { AdviseError } from '../base/errors.ts';
 import type { Report } from '../model/report.ts';
 import type { AnalysisMessage, AnalysisProgress, AnalysisRequest } from './analysis-protocol.ts';
@@ -20,6 +21,7 @@ export type RunAnalysis = (request: AnalysisRequest, hooks: AnalysisHooks) => Pr
 
 const MEMORY_POLL_MS = 500;
 const PAGE = 4096;
+const NICENESS = 10;
 
 /** Resident memory of a process in MB, where the system tells (Linux); buffers count there and not in the heap limit. */
 function residentMb(pid: number): number {
@@ -27,6 +29,15 @@ function residentMb(pid: number): number {
     return (Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE) / 1024 / 1024;
   } catch {
     return 0;
+  }
+}
+
+/** Lets the webhook and the jobs go first on a busy machine. */
+function beNice(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) setPriority(pid, NICENESS);
+  } catch {
+    // Not allowed here: then all are equal.
   }
 }
 
@@ -44,6 +55,7 @@ export function createAnalysisRunner(analyser: string, limits: AnalysisLimits, s
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
         serialization: 'advanced',
       });
+      beNice(child.pid);
       let stderr = '';
       let settled = false;
       child.stderr?.setEncoding('utf8').on('data', (text: string) => {

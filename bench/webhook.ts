@@ -1,0 +1,181 @@
+/**
+ * How long a webhook waits for its answer while analyses keep the machine busy.
+ *
+ *   npm run bench:webhook [-- --deliveries 600 --rate 20 --analyses 2]
+ *
+ * Starts the real server (embedded store on disk) against the loopback GitHub, keeps as many analyses computing as asked for, and sends
+ * signed deliveries at a steady rate from a thread of its own: half are kept and worked on, half are comments without a command.
+ * Exit 1 when p99 is not below 100 ms.
+ */
+import { spawn } from 'node:child_process';
+import { createHmac, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { startLoopbackGitHub } from '../lab/loopback-github/index.ts';
+import type { AnalyseArtifact } from '../src/app/analysis-protocol.ts';
+import { serve } from '../src/app/main.ts';
+
+const TARGET_MS = 100;
+const SECRET = 'a-webhook-secret-of-more-than-32-bytes-for-the-bench';
+const SELF = fileURLToPath(import.meta.url);
+
+/** The analyser of the bench: computes until it is stopped. */
+export const analyseArtifact: AnalyseArtifact = async (_, { onProgress, signal }) => {
+  for (let done = 0; !signal.aborted; done++) {
+    const slice = performance.now() + 50;
+    while (performance.now() < slice) JSON.parse(JSON.stringify({ at: performance.now(), values: [1, 2, 3] }));
+    onProgress({ phase: 'computing', done, total: 0 });
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  throw new Error('stopped');
+};
+
+interface Load {
+  readonly url: string;
+  readonly count: number;
+  readonly rate: number;
+  readonly bodies: readonly { event: string; body: string }[];
+}
+
+interface Sample {
+  readonly ms: number;
+  readonly status: number;
+}
+
+function post(agent: Agent, url: string, event: string, body: string): Promise<Sample> {
+  return new Promise((resolve, reject) => {
+    const started = performance.now();
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'x-github-event': event,
+      'x-github-delivery': randomUUID(),
+      'x-hub-signature-256': `sha256=${createHmac('sha256', SECRET).update(body).digest('hex')}`,
+    };
+    const sent = request(url, { method: 'POST', agent, headers }, (response) => {
+      response.resume();
+      response.on('end', () => resolve({ ms: performance.now() - started, status: response.statusCode ?? 0 }));
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+/** Sends at a steady rate, whatever the answers take. */
+async function sendAll({ url, count, rate, bodies }: Load): Promise<Sample[]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 50 });
+  const start = performance.now();
+  const pending: Promise<Sample>[] = [];
+  for (let i = 0; i < count; i++) {
+    const due = start + (i * 1000) / rate;
+    const wait = due - performance.now();
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+    const { event, body } = bodies[i % bodies.length]!;
+    pending.push(post(agent, url, event, body));
+  }
+  const samples = await Promise.all(pending);
+  agent.destroy();
+  return samples;
+}
+
+function quantile(sorted: readonly number[], q: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.ceil(q * sorted.length) - 1)] ?? Number.NaN;
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      deliveries: { type: 'string', default: '600' },
+      rate: { type: 'string', default: '20' },
+      analyses: { type: 'string', default: '2' },
+    },
+  });
+  const [count, rate, analyses] = [Number(values.deliveries), Number(values.rate), Number(values.analyses)];
+  const hub = await startLoopbackGitHub({ app: { id: 4242, slug: 'npu-advisor', webhookSecret: SECRET } });
+  const repository = hub.addRepository({ owner: 'acme', name: 'train', files: { 'train.py': 'import torch\n' } });
+  const dataDir = mkdtempSync(join(tmpdir(), 'npu-advisor-bench-'));
+  const child = spawn(process.execPath, [SELF, '--server'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      PATH: process.env.PATH ?? '',
+      APP_ID: '4242',
+      PRIVATE_KEY: hub.privateKeyPem,
+      WEBHOOK_SECRET: SECRET,
+      GHE_HOST: new URL(hub.apiUrl).host,
+      GHE_PROTOCOL: 'http',
+      PORT: '0',
+      NPU_ADVISOR_DATA_DIR: dataDir,
+      NPU_ADVISOR_ARTIFACT_HOSTS: new URL(hub.blobUrl).host,
+      NPU_ADVISOR_ANALYSES: String(analyses),
+      NPU_ADVISOR_DRAIN_S: '0',
+      NPU_ADVISOR_TEST: '1',
+      NPU_ADVISOR_TEST_ANALYSER: SELF,
+      LOG_LEVEL: 'warn',
+    },
+  });
+  try {
+    const url = await new Promise<string>((resolve, reject) => {
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        const match = /LISTENING (\S+)/.exec(text);
+        if (match !== null) resolve(match[1]!);
+      });
+      child.once('exit', () => reject(new Error('the server did not start')));
+    });
+    hub.webhookUrl = `${url}/api/github/webhooks`;
+
+    for (let i = 0; i < analyses; i++) {
+      const pr = repository.openPullRequest({ author: 'alice', branch: `busy-${i}`, title: 'busy', changes: { 'train.py': `# ${i}\n` } });
+      const run = repository.addWorkflowRun({ pr, status: 'completed', conclusion: 'success' });
+      repository.addArtifact(run, { name: 'npu-profile', zipBuffer: Buffer.from('the bench does not read it') });
+      await hub.deliver('workflow_run', { action: 'completed', run });
+    }
+    const isBusy = (): boolean => hub.journal.filter((e) => e.operation === 'checks/update' && e.status === 200).length >= analyses;
+    while (!isBusy()) await new Promise((resolve) => setTimeout(resolve, 50));
+
+    // Payloads as the loopback GitHub builds them; only the GUID differs from one delivery to the next.
+    const quiet = repository.openPullRequest({ author: 'bob', branch: 'quiet', title: 'quiet', changes: { 'train.py': '# quiet\n' } });
+    const run = repository.addWorkflowRun({ pr: quiet, status: 'completed', conclusion: 'success' });
+    repository.closePullRequest(quiet);
+    const comment = repository.comment(quiet, 'bob', 'Looks good to me.');
+    const kept = await hub.deliver('workflow_run', { action: 'completed', run });
+    const ignored = await hub.deliver('issue_comment', { action: 'created', comment });
+    const bodies = [
+      { event: 'workflow_run', body: JSON.stringify(kept.payload) },
+      { event: 'issue_comment', body: JSON.stringify(ignored.payload) },
+    ];
+    const load: Load = { url: hub.webhookUrl, count, rate, bodies };
+    const samples = await new Promise<Sample[]>((resolve, reject) => {
+      const sender = new Worker(SELF, { workerData: load });
+      sender.once('message', resolve);
+      sender.once('error', reject);
+    });
+
+    const failed = samples.filter(({ status }) => status !== 200).length;
+    const sorted = samples.map(({ ms }) => ms).sort((a, b) => a - b);
+    const p99 = quantile(sorted, 0.99);
+    const figures = [0.5, 0.9, 0.99, 1].map((q) => `${q === 1 ? 'max' : `p${q * 100}`} ${quantile(sorted, q).toFixed(1)} ms`);
+    console.log(`${count} deliveries at ${rate}/s, ${analyses} analyses computing: ${figures.join(', ')}; ${failed} not answered with 200`);
+    console.log(
+      p99 < TARGET_MS && failed === 0 ? `target met: p99 below ${TARGET_MS} ms` : `target missed: p99 must be below ${TARGET_MS} ms`,
+    );
+    process.exitCode = p99 < TARGET_MS && failed === 0 ? 0 : 1;
+  } finally {
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await ended;
+    await hub.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+if (!isMainThread && parentPort !== null && (workerData as Load | null)?.bodies !== undefined) {
+  parentPort.postMessage(await sendAll(workerData as Load));
+} else if (import.meta.main) {
+  if (process.argv.includes('--server')) console.log(`LISTENING ${(await serve(process.env)).url}`);
+  else await main();
+}
