@@ -18,8 +18,10 @@ import { repositoryHandlers } from './routes/repository.ts';
 import { reviewHandlers } from './routes/review.ts';
 import { permissionMissing, requireUserAgent, unseenRepository } from './rules.ts';
 import { findRepository, type HubState, type Repository, type Violation } from './state.ts';
+import { githubWording } from './wording.ts';
 
-const handlers: Handlers = {
+/** Handlers of all operations. */
+export const handlers: Handlers = {
   ...appHandlers,
   ...repositoryHandlers,
   ...pullHandlers,
@@ -159,7 +161,7 @@ function readBody(context: Context, api: Description, operation: Operation, raw:
   report(context, 'client', 'body', faults);
   // GitHub ignores properties it does not know; they are only recorded.
   const serious = faults.filter((fault) => !fault.endsWith('is not described'));
-  if (serious.length > 0) throw new ApiError(422, `Invalid request.\n\n${serious.join('\n')}`, { errors: problems(serious) });
+  if (serious.length > 0) throw new ApiError(422, `Invalid request.\n\n${serious.map((fault) => githubWording(fault, body)).join('\n')}`);
   return body;
 }
 

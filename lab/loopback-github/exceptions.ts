@@ -42,6 +42,12 @@ export const exceptions: readonly Exception[] = [
   },
   {
     since: '2026-11-30',
+    where: '*',
+    fault: /\/(head\/repo|head_repository) must be object$/,
+    reason: 'Null once the fork was deleted (github/rest-api-description#161 and #1586).',
+  },
+  {
+    since: '2026-11-30',
     where: 'apps/list-installations',
     fault: /^\/\d+\/(account|client_id|permissions\/)/,
     reason:

@@ -84,6 +84,8 @@ export interface RepositoryHandle {
   branchSha(branch?: string): string;
   /** A fork of this repository, where the app is not installed. */
   fork(owner: string): RepositoryHandle;
+  /** Deletes the fork of an owner: pull requests from there lose their head repository. */
+  deleteFork(owner: string): void;
   /** A commit as a merge queue makes it: base plus pull request. */
   addMergeGroup(pull: PullReference): MergeGroupHandle;
   /** The next reads of comment lists come from a replica that lags: they show what is there now. */
@@ -158,7 +160,7 @@ export function repositoryHandle(state: HubState, repository: Repository): Repos
     updateWorkflowRun: (run, change) => updateRun(state, repository, runIn(repository, run), change),
     addArtifact(run, options) {
       const { id, name, size, digest } = addArtifact(state, repository, runIn(repository, run), options);
-      return { id, name, size, digest };
+      return { id, name, size, digest: digest === 'absent' ? null : digest };
     },
     expireArtifact({ id }) {
       const artifact = repository.artifacts.find((candidate) => candidate.id === id);
@@ -189,6 +191,9 @@ export function repositoryHandle(state: HubState, repository: Repository): Repos
     },
     branchSha: (branch) => resolveCommit(repository, branch ?? repository.defaultBranch) ?? '',
     fork: (owner) => repositoryHandle(state, forkOf(state, repository, owner)),
+    deleteFork(owner) {
+      forkOf(state, repository, owner).deleted = true;
+    },
     addMergeGroup(reference) {
       const pull = pullIn(repository, reference);
       const baseSha = repository.branches.get(pull.base.branch) ?? pull.base.sha;

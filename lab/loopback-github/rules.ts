@@ -109,8 +109,9 @@ export interface ReviewCommentDraft {
 }
 
 /**
- * `review-line-in-diff`: a comment's lines must be part of the difference, else the whole review is refused [docs, pulls/create-review;
- * reviewdog filters for the same reason]. Wording [recall].
+ * `review-line-in-diff`: a comment's lines must be part of the difference, else the whole review is refused. Wording as in
+ * warpdotdev/oz-for-oss#310 (2026-04); until 2025 it was "Pull request review thread line must be part of the diff" [issue danobi/prr#11,
+ * parkerbxyz/suggest-changes#64], so no client may rely on it.
  * `review-line-range`: the first line of a range lies above the last, in the same hunk [recall].
  */
 export function checkReviewLines(file: FileDiff | undefined, draft: ReviewCommentDraft): void {

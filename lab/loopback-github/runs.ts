@@ -107,7 +107,7 @@ export interface ArtifactOptions {
   zipPath?: string;
   zipBuffer?: Buffer;
   expired?: boolean;
-  /** Default: the right one. `null`: none, as on older servers. `wrong`: one that does not match. */
+  /** Default: the right one. `null`: none (upload-artifact v3). `absent`: no such field (GHES up to 3.19). `wrong`: one that does not match. */
   digest?: string | null;
   /** Size the API reports, when it is to differ from the bytes. */
   declaredSize?: number;

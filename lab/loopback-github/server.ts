@@ -13,12 +13,12 @@ export const API_BASE = '/api/v3';
 export function createHubServer(state: HubState): Server {
   return createServer((request, response) => {
     const path = request.url ?? '/';
-    const api = path === API_BASE || path.startsWith(`${API_BASE}/`) || path.startsWith(`${API_BASE}?`);
+    const api = path.startsWith('/api/');
     const started = performance.now();
     const entry: Exchange = {
       host: api ? 'api' : 'page',
       method: request.method ?? 'GET',
-      path: api ? path.slice(API_BASE.length) : path,
+      path: path.startsWith(API_BASE) ? path.slice(API_BASE.length) : path,
       operation: null,
       status: 0,
       authorization: request.headers.authorization !== undefined,
@@ -31,9 +31,11 @@ export function createHubServer(state: HubState): Server {
       entry.ms = Math.round(performance.now() - started);
     });
     const served = api
-      ? exchange(state, request, response, path.slice(API_BASE.length) || '/', entry)
+      ? exchange(state, request, response, entry)
       : Promise.resolve().then(() => page(state, request, response, path, entry));
     served.catch((error: unknown) => {
+      // The client hung up in the middle of its request.
+      if (!request.complete) return;
       state.violations.push({
         side: 'hub',
         kind: 'response',
@@ -60,7 +62,8 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-async function exchange(state: HubState, request: IncomingMessage, response: ServerResponse, path: string, entry: Exchange): Promise<void> {
+async function exchange(state: HubState, request: IncomingMessage, response: ServerResponse, entry: Exchange): Promise<void> {
+  const path = entry.path || '/';
   const body = await readBody(request);
   const name = `${request.method} ${path}`;
   const before = takeFault(state.faults, 'before', name);

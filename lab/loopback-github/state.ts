@@ -236,6 +236,7 @@ export interface Repository {
   description: string | null;
   private: boolean;
   parent: Repository | null;
+  deleted: boolean;
   objects: Objects;
   defaultBranch: string;
   branches: Map<string, string>;
@@ -389,7 +390,10 @@ export function account(state: HubState, login: string, type: Account['type'] = 
 /** A repository by its full name, ignoring case. */
 export function findRepository(state: HubState, owner: string, name: string): Repository | null {
   const same = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
-  return state.repositories.find((repository) => same(repository.owner.login, owner) && same(repository.name, name)) ?? null;
+  return (
+    state.repositories.find((repository) => !repository.deleted && same(repository.owner.login, owner) && same(repository.name, name)) ??
+    null
+  );
 }
 
 /** A new repository without commits. */
@@ -412,6 +416,7 @@ export function createRepository(
     description: null,
     private: options.private,
     parent: options.parent,
+    deleted: false,
     objects: options.parent?.objects ?? createObjects(),
     defaultBranch: options.defaultBranch,
     branches: new Map(),

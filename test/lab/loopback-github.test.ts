@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import { request } from 'node:http';
 import { Octokit } from 'octokit';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { handlers } from '../../lab/loopback-github/api.ts';
 import { description } from '../../lab/loopback-github/description.ts';
 import { excepted, exceptions } from '../../lab/loopback-github/exceptions.ts';
 import { type LoopbackGitHub, type PullHandle, type RepositoryHandle, startLoopbackGitHub } from '../../lab/loopback-github/index.ts';
+import { requiredPermissions } from '../../lab/loopback-github/permissions.ts';
 import { APP, appOf, installationOf, numbered, REPO, refusal } from './loopback-github-kit.ts';
 
 let hub: LoopbackGitHub;
@@ -300,6 +302,11 @@ describe('requests that do not fit the description', () => {
     ]);
   });
 
+  test('GraphQL is not served', async () => {
+    expect(await refusal(octokit.graphql('{ viewer { login } }'))).toMatchObject({ status: 404 });
+    expect(rules()).toEqual(['client operation No such operation is described here']);
+  });
+
   test('JSON that is none is 400', async () => {
     const { token } = (await octokit.auth({ type: 'installation' })) as { token: string };
     const headers = { authorization: `token ${token}` };
@@ -356,6 +363,11 @@ describe('limits', () => {
     expect(await refusal(check(body))).toMatchObject({ status: 422 });
     expect(rules()).toEqual([expect.stringContaining(fault)]);
     expect(hub.view(pr).checks).toEqual([]);
+  });
+
+  test('the refusal is worded as GitHub words it', async () => {
+    const { message } = await refusal(check({ output: { ...output, annotations: Array(51).fill(annotation) } }));
+    expect(message).toContain('Invalid request.\n\nNo more than 50 items are allowed; 51 were supplied.');
   });
 
   test('annotations of later requests are added', async () => {
@@ -491,6 +503,26 @@ describe('forks', () => {
     expect(hub.violations).toEqual([]);
   });
 
+  test('that were deleted leave a pull request without head repository', async () => {
+    const run = repo.addWorkflowRun({ pr: fork });
+    repo.deleteFork('mallory');
+    const { data } = await octokit.rest.pulls.get({ ...REPO, pull_number: fork.number });
+    expect(data.head).toMatchObject({ label: 'mallory:feat', repo: null });
+    expect((await octokit.rest.actions.getWorkflowRun({ ...REPO, run_id: run.id })).data.head_repository).toBeNull();
+    await hub.deliver('pull_request', { action: 'synchronize', pr: fork });
+    await hub.deliver('workflow_run', { action: 'completed', run });
+    expect((await fetch(fork.url)).status).toBe(200);
+    expect(hub.violations).toEqual([]);
+  });
+
+  test('after a push, older runs list the pull request with its new head', async () => {
+    const run = repo.addWorkflowRun({ pr });
+    repo.pushTo(pr, { 'new.py': 'c\n' });
+    const { data } = await octokit.rest.actions.getWorkflowRun({ ...REPO, run_id: run.id });
+    expect(data.head_sha).not.toBe(pr.headSha);
+    expect(data.pull_requests?.map((pull) => pull.head.sha)).toEqual([pr.headSha]);
+  });
+
   test('of private repositories are not visible', async () => {
     const secret = hub.addRepository({ owner: 'acme', name: 'secret', private: true });
     const client = await installationOf(hub, secret);
@@ -560,6 +592,22 @@ describe('the description', () => {
       rest: { package: '@octokit/openapi', version: '23.0.2', sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
       webhooks: { package: '@octokit/openapi-webhooks', version: '12.1.0', sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
     });
+  });
+
+  test('is served completely', () => {
+    const ids = [...description().operations.keys()].sort();
+    expect(Object.keys(handlers).sort()).toEqual(ids);
+    expect(Object.keys(requiredPermissions).sort()).toEqual(ids);
+  });
+
+  test('judges answers: types, missing and undescribed properties', () => {
+    const faults = (value: unknown) =>
+      description().faults(['rest', 'operations', 'git/get-blob', 'responses', '200', 'application/json'], value);
+    const blob = { sha: 's', node_id: 'n', url: 'http://h/', size: 1, content: '', encoding: 'base64' };
+    expect(faults(blob)).toEqual([]);
+    expect(faults({ ...blob, size: 'one' })).toEqual(['/size must be integer,null']);
+    expect(faults({ ...blob, sha: undefined })).toEqual(["/ must have required property 'sha'"]);
+    expect(faults({ ...blob, bytes: 1 })).toEqual(['/bytes is not described']);
   });
 
   test('keeps its exceptions few, dated and explained', () => {

@@ -45,7 +45,11 @@ export function workflowRunJson(state: HubState, repository: Repository, run: Wo
     check_suite_node_id: nodeId('CS', run.suiteId),
     url: self,
     html_url: `${repositoryHtml(state, repository)}/actions/runs/${run.id}`,
-    pull_requests: withPulls ? listedPulls(repository, run.headRepository, run.headSha).map((pull) => pullReferenceJson(state, pull)) : [],
+    pull_requests: withPulls
+      ? listedPulls(repository, run.headRepository, { sha: run.headSha, branch: run.headBranch }).map((pull) =>
+          pullReferenceJson(state, pull),
+        )
+      : [],
     created_at: run.createdAt,
     updated_at: run.updatedAt,
     actor: accountJson(state, run.actor),
@@ -63,7 +67,7 @@ export function workflowRunJson(state: HubState, repository: Repository, run: Wo
     workflow_url: `${api}/actions/workflows/${run.workflow.id}`,
     head_commit: commit ? headCommitJson(commit) : null,
     repository: minimalRepositoryJson(state, repository),
-    head_repository: minimalRepositoryJson(state, run.headRepository),
+    head_repository: run.headRepository.deleted ? null : minimalRepositoryJson(state, run.headRepository),
   };
 }
 
@@ -78,7 +82,7 @@ export function artifactJson(state: HubState, repository: Repository, artifact: 
     url: self,
     archive_download_url: `${self}/zip`,
     expired: artifact.expired,
-    digest: artifact.digest,
+    ...(artifact.digest === 'absent' ? {} : { digest: artifact.digest }),
     created_at: artifact.createdAt,
     updated_at: artifact.createdAt,
     expires_at: artifact.expiresAt,

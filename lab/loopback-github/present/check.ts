@@ -6,8 +6,8 @@ import { headCommitJson } from './commit.ts';
 import { listedPulls, pullReferenceJson } from './pull.ts';
 import { minimalRepositoryJson, repositoryApi, repositoryHtml } from './repository.ts';
 
-function pullsOf(repository: Repository, sha: string): PullRequest[] {
-  return listedPulls(repository, repository, sha);
+function pullsOf(repository: Repository, suite: CheckSuite): PullRequest[] {
+  return listedPulls(repository, repository, { sha: suite.headSha, branch: suite.headBranch });
 }
 
 /** A check run. */
@@ -35,7 +35,7 @@ export function checkRunJson(state: HubState, repository: Repository, run: Check
     },
     check_suite: { id: run.suite.id },
     app: appJson(state),
-    pull_requests: pullsOf(repository, run.headSha).map((pull) => pullReferenceJson(state, pull)),
+    pull_requests: pullsOf(repository, run.suite).map((pull) => pullReferenceJson(state, pull)),
   };
 }
 
@@ -90,7 +90,7 @@ export function suiteCoreJson(state: HubState, repository: Repository, suite: Ch
     url: self,
     before: commit?.parents[0] ?? null,
     after: suite.headSha,
-    pull_requests: pullsOf(repository, suite.headSha).map((pull) => pullReferenceJson(state, pull)),
+    pull_requests: pullsOf(repository, suite).map((pull) => pullReferenceJson(state, pull)),
     app: appJson(state),
     created_at: suite.createdAt,
     updated_at: suite.updatedAt,

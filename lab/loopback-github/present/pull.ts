@@ -93,7 +93,8 @@ function sideJson(state: HubState, repository: Repository, branch: string, sha: 
     ref: branch,
     sha,
     user: accountJson(state, repository.owner),
-    repo: repositoryJson(state, repository),
+    // Null once a fork was deleted.
+    repo: repository.deleted ? null : repositoryJson(state, repository),
   };
 }
 
@@ -135,12 +136,19 @@ export function pullReferenceJson(state: HubState, pull: PullRequest): JsonObjec
 }
 
 /**
- * Open pull requests GitHub lists on a check run or workflow run: by head branch and commit of the same repository. Empty for forks
- * (actions/runner#3444, github/docs#22501; note in the description of check runs).
+ * Open pull requests GitHub lists on a check run or workflow run: "a head_sha or head_branch that matches" [spec, check-suite], so after a
+ * push also those that have moved on. Empty for forks (actions/runner#3444, github/docs#22501; note in checks/create).
  */
-export function listedPulls(repository: Repository, headRepository: Repository, headSha: string): PullRequest[] {
+export function listedPulls(
+  repository: Repository,
+  headRepository: Repository,
+  head: { sha: string; branch: string | null },
+): PullRequest[] {
   if (headRepository !== repository) return [];
-  return repository.pulls.filter((pull) => pull.state === 'open' && pull.head.repository === repository && pull.head.sha === headSha);
+  return repository.pulls.filter(
+    (pull) =>
+      pull.state === 'open' && pull.head.repository === repository && (pull.head.sha === head.sha || pull.head.branch === head.branch),
+  );
 }
 
 /** The issue side of a pull request. */
