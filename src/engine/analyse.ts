@@ -122,7 +122,10 @@ function runRule(rule: Rule, ranks: readonly RankFacts[], options: EngineOptions
   const lacking = rule.needs.filter((need) => !ranks.some((r) => r.capabilities.has(need)));
   if (lacking.length > 0) {
     // Without a trace everything else is missing as its consequence: name the trace.
-    const first = lacking.includes('host-ops') || !ranks.some((r) => r.capabilities.has('host-ops')) ? lacking.find((n) => n === 'host-ops' || n === 'launches') : undefined;
+    const first =
+      lacking.includes('host-ops') || !ranks.some((r) => r.capabilities.has('host-ops'))
+        ? lacking.find((n) => n === 'host-ops' || n === 'launches')
+        : undefined;
     return { rule, detection: { outcome: 'notApplicable', reason: { text: NEEDS[first ?? lacking[0]!] } } };
   }
   const values: Record<string, number> = {};
@@ -152,7 +155,10 @@ function newestPerRank(ranks: readonly RankFacts[], notes: Message[]): RankFacts
     const [older, newer] = stamp(rank.folder) >= stamp(known.folder) ? [known, rank] : [rank, known];
     best.set(rank.rank, newer);
     notes.push({
-      text: { en: 'rank {rank:int} was captured more than once: {newer:code} is used, {older:code} is not', zh: '卡 {rank:int} 有多次采集：使用 {newer:code}，不使用 {older:code}' },
+      text: {
+        en: 'rank {rank:int} was captured more than once: {newer:code} is used, {older:code} is not',
+        zh: '卡 {rank:int} 有多次采集：使用 {newer:code}，不使用 {older:code}',
+      },
       params: { rank: rank.rank, newer: newer.folder, older: older.folder },
     });
   }
@@ -173,7 +179,13 @@ function advise(finding: Finding, raw: RawFinding, ranks: readonly RankFacts[], 
   for (const { id, params } of raw.remedies) {
     const remedy: Remedy | undefined = REMEDIES.get(id);
     if (remedy === undefined) continue;
-    const context: RemedyContext = { soc: socOf(pick((s) => s.soc)), torch: pick((s) => s.torch), torchNpu: pick((s) => s.torchNpu), params, source };
+    const context: RemedyContext = {
+      soc: socOf(pick((s) => s.soc)),
+      torch: pick((s) => s.torch),
+      torchNpu: pick((s) => s.torchNpu),
+      params,
+      source,
+    };
     const advice = remedy.advise(finding, context);
     if (advice === null) continue;
     for (const at of advice.locations) {

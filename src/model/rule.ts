@@ -50,6 +50,8 @@ export interface RawFinding {
   readonly information: boolean;
   /** Rule whose finding explains this one, if that rule reports. */
   readonly symptomOf: string | null;
+  /** Waiting that counts as explained when replaying without the other causes takes most of the skew away. */
+  readonly explainedBySkew?: boolean;
   readonly frames: readonly Frame[];
   readonly remedies: readonly { readonly id: string; readonly params: Readonly<Record<string, string | number | boolean | null>> }[];
   /** Stable part of the fingerprint: the place, never a measured number. */

@@ -36,6 +36,8 @@ export interface ReplayResult {
   /** Job step times, ms: distance between consecutive step ends of the last rank to finish. */
   readonly stepMs: readonly number[];
   readonly totalMs: number;
+  /** Sum over the collectives of last arrival less first arrival, ms. */
+  readonly skewMs: number;
 }
 
 /** A launch that starts its task within this time has bound it, ns. */
@@ -260,12 +262,12 @@ function observedSteps(ranks: readonly ReplayRank[]): ReplayResult {
     }
     ends.push(latest);
   }
-  return fromEnds(begin, ends);
+  return fromEnds(begin, ends, Number.NaN);
 }
 
-function fromEnds(begin: number, ends: readonly number[]): ReplayResult {
+function fromEnds(begin: number, ends: readonly number[], skewMs: number): ReplayResult {
   const stepMs = ends.map((end, s) => (end - (s === 0 ? begin : ends[s - 1]!)) / 1e6);
-  return { stepMs, totalMs: (ends[ends.length - 1]! - begin) / 1e6 };
+  return { stepMs, totalMs: (ends[ends.length - 1]! - begin) / 1e6, skewMs };
 }
 
 /** Runs the model with something removed. Deterministic; linear in the number of tasks. */
@@ -289,7 +291,12 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
     };
   });
   type State = (typeof state)[number];
-  const arrived = rendezvous.map((m) => ({ waiting: m.nodes.length, last: Number.NEGATIVE_INFINITY, end: Number.NaN }));
+  const arrived = rendezvous.map((m) => ({
+    waiting: m.nodes.length,
+    last: Number.NEGATIVE_INFINITY,
+    first: Number.POSITIVE_INFINITY,
+    end: Number.NaN,
+  }));
   // Members whose node was removed do not take part.
   rendezvous.forEach((m, at) => {
     m.ranks.forEach((r, k) => {
@@ -347,6 +354,7 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
     } else {
       const meet = arrived[m]!;
       meet.last = Math.max(meet.last, start + plan.rank.offset);
+      meet.first = Math.min(meet.first, start + plan.rank.offset);
       meet.waiting--;
       if (meet.waiting === 0) meet.end = meet.last + body[m]!;
     }
@@ -476,7 +484,9 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
     }
     ends.push(latest);
   }
-  return fromEnds(begin, ends);
+  let skew = 0;
+  for (const meet of arrived) if (meet.first < Number.POSITIVE_INFINITY) skew += meet.last - meet.first;
+  return fromEnds(begin, ends, skew / 1e6);
 }
 
 /** Nodes issued since the sync before this one. */

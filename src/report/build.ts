@@ -9,7 +9,7 @@ import type { StepFacts } from '../model/facts.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
 import type { BreakdownRow, CheckedRule, Confidence, Finding, Recommendation, Report, Severity } from '../model/report.ts';
 import type { Detection, RawFinding, Rule } from '../model/rule.ts';
-import { type Estimate, estimate, estimateTogether } from './savings.ts';
+import { type Estimate, estimate, estimateTogether, explainedSkew } from './savings.ts';
 
 /** Shares of the step from which a finding has a severity. */
 const CRITICAL = 0.15;
@@ -62,7 +62,12 @@ function fingerprint(rule: string, hotspot: string): string {
 function sourceOf(job: JobFacts, rank: number | null, file: string | null): string | null {
   if (file === null) return null;
   const folder = rank === null ? '' : (job.ranks[rank]?.folder ?? '');
-  const known = rank === null ? undefined : job.ranks[rank]?.inputs.find((i) => i.path.endsWith(`/${file}`) || i.path === file || i.path.replace(/_\d+\.json$/, '.json').endsWith(file));
+  const known =
+    rank === null
+      ? undefined
+      : job.ranks[rank]?.inputs.find(
+          (i) => i.path.endsWith(`/${file}`) || i.path === file || i.path.replace(/_\d+\.json$/, '.json').endsWith(file),
+        );
   return known?.path ?? (folder === '' ? file : `${folder}/${file}`);
 }
 
@@ -119,6 +124,7 @@ export function buildReport(input: ReportInput): Report {
     );
   }
 
+  resolveWaiting(job, drafts);
   resolveSymptoms(drafts, step);
   const kept = drafts.filter((d) => d.resolved || d.finding.saving === null || d.raw.information || d.ms >= floor);
   kept.sort((a, b) => ORDER[a.finding.severity] - ORDER[b.finding.severity] || b.ms - a.ms || (a.finding.id < b.finding.id ? -1 : 1));
@@ -126,7 +132,12 @@ export function buildReport(input: ReportInput): Report {
   const findings = kept.map((d) => d.finding);
 
   const causes = kept.filter((d) => d.finding.saving !== null && !d.raw.information && d.finding.symptomOf === null);
-  const together = causes.some((d) => d.finding.saving!.perStepMs.likely !== null) ? estimateTogether(job, causes.map((d) => d.raw)) : null;
+  const together = causes.some((d) => d.finding.saving!.perStepMs.likely !== null)
+    ? estimateTogether(
+        job,
+        causes.map((d) => d.raw),
+      )
+    : null;
   const cap = step ?? Number.POSITIVE_INFINITY;
   const ceiling = Math.min(
     cap,
@@ -135,7 +146,13 @@ export function buildReport(input: ReportInput): Report {
   const largest = Math.max(0, ...causes.map((d) => d.finding.saving!.perStepMs.likely ?? 0));
   const likely = together === null ? null : round(Math.min(cap, Math.max(together, largest)));
   const idle = job.ranks[job.steps.pace]?.idle ?? null;
-  const unexplained = idle === null ? null : medianOfUsed(job, idle.steps.map((s) => s.unexplained / 1e6));
+  const unexplained =
+    idle === null
+      ? null
+      : medianOfUsed(
+          job,
+          idle.steps.map((s) => s.unexplained / 1e6),
+        );
 
   const report: Report = {
     schema: 'npu-advisor.report/1',
@@ -152,7 +169,13 @@ export function buildReport(input: ReportInput): Report {
     },
     comparison: null,
     gate: null,
-    inputs: input.inputs.map((i) => ({ path: i.path, kind: i.kind, bytes: i.bytes, status: i.status, note: i.note === null ? '' : say(i.note, lang) })),
+    inputs: input.inputs.map((i) => ({
+      path: i.path,
+      kind: i.kind,
+      bytes: i.bytes,
+      status: i.status,
+      note: i.note === null ? '' : say(i.note, lang),
+    })),
     notes: [...whereTheStepGoes(job, lang), ...input.notes.map((n) => say(n, lang))],
     missing: missingSection(job, lang),
     views: views(job),
@@ -187,15 +210,26 @@ function draft(input: ReportInput, rule: Rule, raw: RawFinding, e: Estimate | nu
       ...(v.duration === undefined ? {} : { durationUs: Math.round(v.duration) / 1000 }),
     })),
     caveats: [...raw.caveats, ...absentCaveat(job, rule, raw, e)].map((c) => say(c, lang)),
-    locations: raw.frames.map((f) => ({ file: f.file, line: Math.max(1, f.line), symbol: f.func, provenBy: 'profile' as const })),
+    locations: raw.frames.map((f) => ({
+      file: withoutHome(f.file),
+      line: Math.max(1, f.line),
+      symbol: f.func,
+      provenBy: 'profile' as const,
+    })),
     recommendations: [],
   };
   return { finding, raw, ms, resolved: true };
 }
 
+/** Stack frames hold the user name of the machine that ran the job. */
+function withoutHome(file: string): string {
+  return file.replace(/^(?:\/home\/[^/]+|\/root|\/Users\/[^/]+|[A-Za-z]:[\\/]Users[\\/][^\\/]+)(?=[\\/])/, '~');
+}
+
 /** With ranks missing, time gained here may only be waited out at the next collective. */
 function absentCaveat(job: JobFacts, rule: Rule, raw: RawFinding, e: Estimate | null): Message[] {
-  if (e === null || e.basis !== 'bound' || raw.information || rule.category === 'communication' || job.noReplay !== 'ranks-missing') return [];
+  if (e === null || e.basis !== 'bound' || raw.information || rule.category === 'communication' || job.noReplay !== 'ranks-missing')
+    return [];
   if (!(job.longestAbsentWaitMs > 0)) return [];
   return [
     {
@@ -218,10 +252,39 @@ function savingOf(raw: RawFinding, e: Estimate | null, step: number | null, lang
   };
   return {
     basis: zero ? 'bound' : e.basis,
-    perStepMs: { floor: zero ? 0 : round(e.floor), likely: zero ? 0 : e.likely === null ? null : round(e.likely), ceiling: zero ? 0 : round(e.ceiling) },
+    perStepMs: {
+      floor: zero ? 0 : round(e.floor),
+      likely: zero ? 0 : e.likely === null ? null : round(e.likely),
+      ceiling: zero ? 0 : round(e.ceiling),
+    },
     shareOfStep: step === null ? 0 : Math.min(1, shown / step),
     method: e.basis === 'modelled' && !zero ? modelled[lang] : say(raw.boundMethod, lang),
   };
+}
+
+/** Most of the skew must go before waiting counts as the effect of other causes. */
+const EXPLAINED = 0.5;
+
+function resolveWaiting(job: JobFacts, drafts: Draft[]): void {
+  for (const d of drafts) {
+    if (d.raw.explainedBySkew !== true) continue;
+    const causes = drafts
+      .filter((o) => o !== d && o.raw.symptomOf === null && !o.raw.information && o.raw.removal !== null)
+      .sort((a, b) => b.ms - a.ms);
+    if (
+      causes.length === 0 ||
+      explainedSkew(
+        job,
+        causes.map((c) => c.raw),
+      ) < EXPLAINED
+    )
+      continue;
+    d.raw = { ...d.raw, information: true, removal: null };
+    d.ms = 0;
+    d.finding.symptomOf = causes[0]!.finding.id;
+    d.finding.severity = 'info';
+    d.finding.saving = { ...d.finding.saving!, basis: 'bound', perStepMs: { floor: 0, likely: 0, ceiling: 0 }, shareOfStep: 0 };
+  }
 }
 
 /** A symptom points to the finding that explains it; without one it stands for itself, as a bound. */
@@ -230,7 +293,9 @@ function resolveSymptoms(drafts: Draft[], step: number | null): void {
     const target = d.raw.symptomOf;
     if (target === null) continue;
     const causes = drafts.filter((o) => o !== d && o.raw.symptomOf === null && !o.raw.information && o.finding.saving !== null);
-    const cause = causes.find((o) => o.finding.rule === target) ?? causes.filter((o) => o.finding.category !== 'capture').sort((a, b) => b.ms - a.ms)[0];
+    const cause =
+      causes.find((o) => o.finding.rule === target) ??
+      causes.filter((o) => o.finding.category !== 'capture').sort((a, b) => b.ms - a.ms)[0];
     if (cause !== undefined) {
       d.finding.symptomOf = cause.finding.id;
       continue;
@@ -240,7 +305,12 @@ function resolveSymptoms(drafts: Draft[], step: number | null): void {
     if (bound <= 0 || step === null) continue;
     d.ms = bound;
     d.resolved = false;
-    d.finding.saving = { ...d.finding.saving!, basis: 'bound', perStepMs: { floor: 0, likely: null, ceiling: round(bound) }, shareOfStep: Math.min(1, bound / step) };
+    d.finding.saving = {
+      ...d.finding.saving!,
+      basis: 'bound',
+      perStepMs: { floor: 0, likely: null, ceiling: round(bound) },
+      shareOfStep: Math.min(1, bound / step),
+    };
     d.finding.severity = bound / step >= MEDIUM ? 'medium' : 'info';
   }
 }
@@ -396,7 +466,10 @@ function missingSection(job: JobFacts, lang: Lang): Report['missing'] {
   const noTrace = ranks.filter((r) => !r.capabilities.has('host-ops')).map((r) => r.rank ?? -1);
   if (noTrace.length > 0) {
     add(
-      { text: { en: 'rank {ranks:ranks}: no usable `trace_view.json`', zh: '卡 {ranks:ranks}：没有可用的 `trace_view.json`' }, params: { ranks: noTrace } },
+      {
+        text: { en: 'rank {ranks:ranks}: no usable `trace_view.json`', zh: '卡 {ranks:ranks}：没有可用的 `trace_view.json`' },
+        params: { ranks: noTrace },
+      },
       { en: 'what the host did: loader, launches, syncs', zh: 'Host 侧行为：数据加载、下发、同步' },
       { en: 'upload `ASCEND_PROFILER_OUTPUT` as a whole', zh: '完整上传 `ASCEND_PROFILER_OUTPUT`' },
     );
@@ -421,10 +494,27 @@ function views(job: JobFacts): Report['views'] {
         unexplainedMs: round(s.unexplained / 1e6),
       })),
     ),
-    waits: late === null ? [] : job.ranks.map((_, i) => ({ rank: rankOf(i), causedMs: round(late.causedMs[i]!), waitedMs: round(late.waitedMs[i]!), lastCount: late.lastCount[i]! })),
-    clock: job.ranks.map((_, i) => ({ rank: rankOf(i), offsetUs: round(job.clock.offset[i]! / 1000), madUs: orNull(job.clock.mad[i]! / 1000) })),
+    waits:
+      late === null
+        ? []
+        : job.ranks.map((_, i) => ({
+            rank: rankOf(i),
+            causedMs: round(late.causedMs[i]!),
+            waitedMs: round(late.waitedMs[i]!),
+            lastCount: late.lastCount[i]!,
+          })),
+    clock: job.ranks.map((_, i) => ({
+      rank: rankOf(i),
+      offsetUs: round(job.clock.offset[i]! / 1000),
+      madUs: orNull(job.clock.mad[i]! / 1000),
+    })),
     replay: { usable: job.replay !== null, reason: job.noReplay, error: job.replay === null ? null : round(job.replay.error) },
-    operators: job.ranks.slice(0, 64).map((r) => ({ rank: r.rank, types: r.operators.slice(0, 20).map((t) => ({ type: t.type, core: t.core, count: t.count, ms: round(t.ns / 1e6) })) })),
+    operators: job.ranks
+      .slice(0, 64)
+      .map((r) => ({
+        rank: r.rank,
+        types: r.operators.slice(0, 20).map((t) => ({ type: t.type, core: t.core, count: t.count, ms: round(t.ns / 1e6) })),
+      })),
     paceRank: job.ranks[job.steps.pace]?.rank ?? null,
   };
 }

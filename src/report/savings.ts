@@ -21,7 +21,9 @@ function fall(job: JobFacts, removals: Removals): { fall: number; perStep: numbe
   const model = job.replay!;
   const result = run(model, removals);
   const before = stepMedian(job, model.base.stepMs);
-  const perStep = job.steps.usedIndex.map((s) => (model.base.stepMs[s] ?? Number.NaN) - (result.stepMs[s] ?? Number.NaN)).filter((v) => !Number.isNaN(v));
+  const perStep = job.steps.usedIndex
+    .map((s) => (model.base.stepMs[s] ?? Number.NaN) - (result.stepMs[s] ?? Number.NaN))
+    .filter((v) => !Number.isNaN(v));
   return { fall: Math.max(0, before - stepMedian(job, result.stepMs)), perStep };
 }
 
@@ -59,18 +61,29 @@ function merge(a: Removal, b: Removal): Removal {
   };
 }
 
-/** All causes taken out together: what they cost as a whole, never the sum of the parts. */
-export function estimateTogether(job: JobFacts, findings: readonly RawFinding[]): number | null {
-  if (job.replay === null) return null;
+function mergedRemovals(findings: readonly RawFinding[]): Map<number, Removal> {
   const all = new Map<number, Removal>();
-  let any = false;
   for (const finding of findings) {
     if (finding.removal === null || finding.information) continue;
-    any = true;
     for (const [rank, removal] of finding.removal.likely) {
       const known = all.get(rank);
       all.set(rank, known === undefined ? removal : merge(known, removal));
     }
   }
-  return any ? Math.min(job.steps.stepTimeMs ?? Number.POSITIVE_INFINITY, fall(job, all).fall) : 0;
+  return all;
+}
+
+/** Share of the ranks' waiting for each other that goes away without these causes, 0..1; 0 without replay. */
+export function explainedSkew(job: JobFacts, findings: readonly RawFinding[]): number {
+  if (job.replay === null) return 0;
+  const all = mergedRemovals(findings);
+  if (all.size === 0 || !(job.replay.base.skewMs > 0)) return 0;
+  return Math.max(0, 1 - run(job.replay, all).skewMs / job.replay.base.skewMs);
+}
+
+/** All causes taken out together: what they cost as a whole, never the sum of the parts. */
+export function estimateTogether(job: JobFacts, findings: readonly RawFinding[]): number | null {
+  if (job.replay === null) return null;
+  const all = mergedRemovals(findings);
+  return all.size > 0 ? Math.min(job.steps.stepTimeMs ?? Number.POSITIVE_INFINITY, fall(job, all).fall) : 0;
 }

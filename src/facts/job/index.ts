@@ -64,7 +64,7 @@ export function jobFacts(ranks: readonly RankFacts[]): JobFacts {
 
   function replayOf(job: JobFacts): { model: ReplayModel | null; why: JobFacts['noReplay'] } {
     return once('replayOf', () => {
-      if (job.world.complete === false || job.matches.some((m) => m.complete === false))
+      if (job.world.complete === false || (job.world.complete === null && job.matches.some((m) => m.complete === false)))
         return { model: null, why: 'ranks-missing' as const };
       // Nobody says how many ranks there are, and the collectives last longer than their transfer: some may be missing.
       if (job.world.complete === null && job.absentWaitMs > 0.05 * (job.steps.stepTimeMs ?? Number.POSITIVE_INFINITY))

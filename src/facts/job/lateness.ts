@@ -74,7 +74,9 @@ export function lateness(job: JobFacts): Lateness {
 
 function computeUnion(tape: JobFacts['ranks'][number]['tape']): Intervals {
   const list: [number, number][] = [];
-  if (tape !== null) for (let i = 0; i < tape.start.length; i++) if (tape.kind[i] === COMPUTE) list.push([tape.start[i]!, tape.start[i]! + tape.duration[i]!]);
+  if (tape !== null)
+    for (let i = 0; i < tape.start.length; i++)
+      if (tape.kind[i] === COMPUTE) list.push([tape.start[i]!, tape.start[i]! + tape.duration[i]!]);
   return union(list);
 }
 

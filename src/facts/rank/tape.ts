@@ -72,7 +72,8 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
       start.push(at);
       duration.push(trace.device.duration[i]!);
       launch.push(trace.launches.get(trace.device.stream[i]!)?.get(at) ?? issued?.at ?? Number.NaN);
-      type.push(typeId(of === COPY ? name : (kernelType(kernelAt.get(at)) ?? name)));
+      // The same start may differ by 1 ns between kernel_details and the trace.
+      type.push(typeId(of === COPY ? name : (kernelType(kernelAt.get(at) ?? kernelAt.get(at - 1) ?? kernelAt.get(at + 1)) ?? name)));
       frame.push(issued === undefined ? -1 : frameAt(issued.tid, issued.at));
     }
   } else if (kernels !== null) {

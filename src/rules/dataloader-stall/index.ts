@@ -120,15 +120,18 @@ export default defineRule({
       outcome: 'findings',
       findings: [
         {
-          title: all
-            ? {
-                text: { en: 'Data loader starves all {n:int} ranks', zh: '数据加载跟不上，{n:int} 张卡都在等数据' },
-                params: { n: ranks.length },
-              }
-            : {
-                text: { en: 'Data loader starves rank {ranks:ranks}', zh: '卡 {ranks:ranks} 的数据加载跟不上' },
-                params: { ranks: ranks.map((r) => job.ranks[r]!.rank ?? -1) },
-              },
+          title:
+            all && ranks.length === 2
+              ? { text: { en: 'Data loader starves both ranks', zh: '数据加载跟不上，两张卡都在等数据' } }
+              : all
+                ? {
+                    text: { en: 'Data loader starves all {n:int} ranks', zh: '数据加载跟不上，{n:int} 张卡都在等数据' },
+                    params: { n: ranks.length },
+                  }
+                : {
+                    text: { en: 'Data loader starves rank {ranks:ranks}', zh: '卡 {ranks:ranks} 的数据加载跟不上' },
+                    params: { ranks: ranks.map((r) => job.ranks[r]!.rank ?? -1) },
+                  },
           ranks,
           steps: job.steps.used,
           groups: [],

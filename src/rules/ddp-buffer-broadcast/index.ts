@@ -99,7 +99,13 @@ export default defineRule({
     const forwards = medianOfUsed(job, facts.phases.forwards) || 1;
     const bytes = calls.reduce((a, c) => a + (Number.isNaN(c.call.bytes) ? 0 : c.call.bytes), 0) / Math.max(1, used.size);
     const removal = new Map<number, Removal>(
-      seen.map((r) => [r, { nodes: new Set(perRank[r]!.calls.map((c) => c.call.node).filter((n) => n >= 0)), host: job.ranks[r]!.phases.broadcastHost }] as const),
+      seen.map(
+        (r) =>
+          [
+            r,
+            { nodes: new Set(perRank[r]!.calls.map((c) => c.call.node).filter((n) => n >= 0)), host: job.ranks[r]!.phases.broadcastHost },
+          ] as const,
+      ),
     );
     const busy = covered(union(calls.map((c) => [c.call.start, c.call.end] as const)), Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
     return {

@@ -1,6 +1,7 @@
 import { median } from '../../base/statistics.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
 import { lateness } from '../../facts/job/lateness.ts';
+import { hostPauses } from '../../facts/job/pauses.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
 import { stages } from '../../facts/job/stages.ts';
 import { type Detection, defineRule, type RawEvidence } from '../../model/rule.ts';
@@ -169,6 +170,7 @@ export default defineRule({
         ],
       };
     }
+    const pauses = hostPauses(job);
     return {
       outcome: 'findings',
       findings: [
@@ -189,11 +191,12 @@ export default defineRule({
               },
             },
           ],
-          removal: null,
-          boundMs: Math.min(waited, caused),
+          removal: pauses.size === 0 ? null : { likely: new Map([...pauses].map(([r, host]) => [r, { host }] as const)) },
+          boundMs: Math.max(waited, caused),
           boundMethod: { text: { en: 'skew of the arrivals, median of the steps', zh: '到达时间差，各迭代的中位数' } },
           information: false,
           symptomOf: null,
+          explainedBySkew: true,
           remedies: [{ id: 'find-late-rank', params: { kind: 'jitter' } }],
         },
       ],
@@ -256,8 +259,14 @@ export default defineRule({
               {
                 text:
                   job.world.size === null
-                    ? { en: '{n:int} ranks are here and how many the job has is not recorded, so no rank can be named', zh: '有 {n:int} 张卡的数据，总卡数没有记录，无法点名' }
-                    : { en: '{n:int} of {size:text} ranks are here, so no rank can be named', zh: '只有 {n:int}/{size:text} 张卡的数据，无法点名' },
+                    ? {
+                        en: '{n:int} ranks are here and how many the job has is not recorded, so no rank can be named',
+                        zh: '有 {n:int} 张卡的数据，总卡数没有记录，无法点名',
+                      }
+                    : {
+                        en: '{n:int} of {size:text} ranks are here, so no rank can be named',
+                        zh: '只有 {n:int}/{size:text} 张卡的数据，无法点名',
+                      },
                 params: { n: job.ranks.length, size: job.world.size ?? '?' },
               },
             ],

@@ -1,0 +1,66 @@
+import { writeFile } from 'node:fs/promises';
+import { AdviseError } from '../base/errors.ts';
+import { analyse } from '../engine/analyse.ts';
+import { LANGS, type Lang } from '../model/lang.ts';
+import type { Report } from '../model/report.ts';
+import { renderMarkdown } from '../render/markdown.ts';
+import { renderText } from '../render/text.ts';
+import { folderSourceTree } from '../source/folder-source-tree.ts';
+import { openSource, type ProfileSource } from '../sources/index.ts';
+import { loadConfig } from './load-config.ts';
+import { progressBar } from './progress.ts';
+
+export interface AnalyzeOptions {
+  readonly source?: string;
+  readonly config?: string;
+  readonly format: string;
+  readonly out?: string;
+  readonly lang?: string;
+}
+
+const FORMATS = ['text', 'json', 'md'] as const;
+type Format = (typeof FORMATS)[number];
+
+function oneOf<T extends string>(what: string, value: string, allowed: readonly T[]): T {
+  const found = allowed.find((a) => a === value);
+  if (found === undefined) throw new AdviseError('usage', `${what} "${value}" is not known`, `Use one of: ${allowed.join(', ')}.`);
+  return found;
+}
+
+/** `npu-advise analyze PATH...`; returns the exit code: 0 gate passed or none, 1 gate failed. */
+export async function analyze(paths: readonly string[], options: AnalyzeOptions): Promise<number> {
+  const format = oneOf<Format>('format', options.format, FORMATS);
+  const config = await loadConfig(options.config);
+  const lang = options.lang === undefined ? config.lang : oneOf<Lang>('language', options.lang, LANGS);
+  const source = options.source === undefined ? null : folderSourceTree(options.source);
+  const sources: ProfileSource[] = [];
+  const bar = progressBar(process.stderr, lang);
+  try {
+    for (const path of paths) sources.push(await openSource(path));
+    const report = await analyse({
+      sources,
+      options: { lang, thresholds: config.thresholds, disabledRules: config.disabled_rules, gate: config.gate },
+      source,
+      onProgress: bar.update,
+    });
+    bar.done();
+    const text = write(report, format);
+    if (options.out === undefined) process.stdout.write(text);
+    else await writeFile(options.out, text);
+    return report.gate?.outcome === 'fail' ? 1 : 0;
+  } finally {
+    bar.done();
+    for (const opened of sources) await opened.close();
+  }
+}
+
+function write(report: Report, format: Format): string {
+  switch (format) {
+    case 'json':
+      return `${JSON.stringify(report, null, 2)}\n`;
+    case 'md':
+      return `${renderMarkdown(report)}\n`;
+    case 'text':
+      return `${renderText(report, { color: process.stdout.isTTY === true && process.env.NO_COLOR === undefined, width: process.stdout.columns ?? 100 })}\n`;
+  }
+}

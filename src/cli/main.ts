@@ -1,0 +1,90 @@
+import { Command, CommanderError } from 'commander';
+import { AdviseError, messageOf } from '../base/errors.ts';
+import { VERSION } from '../engine/version.ts';
+import type { Lang } from '../model/lang.ts';
+import { type AnalyzeOptions, analyze } from './analyze.ts';
+import { loadConfig } from './load-config.ts';
+import { explainRule, listRules } from './rules.ts';
+
+const UNUSABLE = 2;
+
+function lang(value: string | undefined): Lang {
+  return value === 'zh' ? 'zh' : 'en';
+}
+
+const program = new Command('npu-advise')
+  .description(
+    'Reads Ascend NPU profiles of multi-card PyTorch training and says what the cards waited for, what it costs per step and what to change.',
+  )
+  .version(VERSION)
+  .exitOverride()
+  .configureOutput({ outputError: () => undefined });
+
+program
+  .command('analyze')
+  .description('diagnose one job: a profile folder, zip or tar.gz; several paths are the ranks of one job')
+  .argument('<path...>')
+  .option('--source <dir>', 'repository of the training script, to place advice on its lines')
+  .option('--config <file>', 'npu-advisor.yml with thresholds and gate')
+  .option('--format <format>', 'text, json or md', 'text')
+  .option('--out <file>', 'write there instead of standard output')
+  .option('--lang <lang>', 'en or zh')
+  .action(async (paths: string[], options: AnalyzeOptions) => {
+    process.exitCode = await analyze(paths, options);
+  });
+
+program
+  .command('rules')
+  .description('list the checks')
+  .option('--format <format>', 'text or json', 'text')
+  .option('--lang <lang>', 'en or zh')
+  .action((options: { format: string; lang?: string }) => {
+    process.stdout.write(listRules(options.format, lang(options.lang)));
+  });
+
+program
+  .command('explain')
+  .description('what a check measures, its thresholds and when not to use it')
+  .argument('<rule>')
+  .option('--lang <lang>', 'en or zh')
+  .action(async (id: string, options: { lang?: string }) => {
+    process.stdout.write(await explainRule(id, lang(options.lang)));
+  });
+
+program
+  .command('config')
+  .description('work with .github/npu-advisor.yml')
+  .command('validate')
+  .description('check a configuration file')
+  .argument('<file>')
+  .action(async (file: string) => {
+    await loadConfig(file);
+    process.stdout.write(`${file} is valid\n`);
+  });
+
+program
+  .command('serve')
+  .description('run the GitHub App (see docs/operate.md for its environment)')
+  .action(async () => {
+    const { serve } = await import('../app/main.ts');
+    await serve();
+  });
+
+/** Known errors are one line with what to do; anything else is a defect and shows its stack. */
+function fail(error: unknown): void {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return;
+    process.stderr.write(`npu-advise: ${error.message.replace(/^error: /, '')}; see npu-advise --help\n`);
+  } else if (error instanceof AdviseError) {
+    process.stderr.write(`npu-advise: ${error.message.replaceAll(/\s+/g, ' ')}. ${error.hint.replaceAll(/\s+/g, ' ')}\n`);
+  } else {
+    process.stderr.write(`npu-advise: unexpected: ${messageOf(error)}\n${error instanceof Error ? (error.stack ?? '') : ''}\n`);
+  }
+  process.exitCode = UNUSABLE;
+}
+
+try {
+  await program.parseAsync(process.argv);
+} catch (error) {
+  fail(error);
+}
