@@ -30,7 +30,7 @@ export interface Reply {
 }
 
 /** Serves one operation. */
-export type Handler = (call: Call) => Reply;
+type Handler = (call: Call) => Reply;
 
 /** Handlers by operation id. */
 export type Handlers = { [operation: string]: Handler };

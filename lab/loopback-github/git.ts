@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 
 /** A directory entry. */
-export interface TreeEntry {
+interface TreeEntry {
   path: string;
   mode: '100644' | '040000';
   type: 'blob' | 'tree';

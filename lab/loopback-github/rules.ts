@@ -7,6 +7,7 @@ import type { FileDiff } from './diff.ts';
 import { placeOf } from './diff.ts';
 import type { JsonObject } from './json.ts';
 import { isObject } from './json.ts';
+import { commentParts } from './suggestions.ts';
 
 function breach(name: string, blame: RuleBreach['blame'], status: number, message: string, errors?: unknown[]): ApiError {
   return new ApiError(status, message, { ...(errors ? { errors } : {}), rule: { name, blame } });
@@ -127,20 +128,6 @@ export function checkReviewLines(file: FileDiff | undefined, draft: ReviewCommen
   }
 }
 
-/** The replacement a suggestion block offers, or null when the comment has none. */
-export function suggestionOf(body: string): { text: string | null } | null {
-  const open = /^[ ]{0,3}(`{3,}|~{3,})[ \t]*suggestion[ \t]*\r?$/m.exec(body);
-  if (!open) return null;
-  const fence = open[1] ?? '```';
-  const rest = body.slice(open.index + open[0].length + 1);
-  const lines = rest.split('\n');
-  const close = lines.findIndex((line) => {
-    const mark = /^[ ]{0,3}(`{3,}|~{3,})[ \t]*\r?$/.exec(line)?.[1];
-    return mark !== undefined && mark[0] === fence[0] && mark.length >= fence.length;
-  });
-  return { text: close < 0 ? null : lines.slice(0, close).join('\n').replaceAll('\r', '') };
-}
-
 /**
  * `suggestion-on-deleted-line`: suggestions cannot target deleted lines; `suggestion-without-change`: they must change something
  * [issue fun-stack/sdk-scala#306 quotes the interface]. The interface refuses to apply them; here the review is refused, so that no test
@@ -148,12 +135,14 @@ export function suggestionOf(body: string): { text: string | null } | null {
  * `suggestion-unclosed`: the fence must end, or the comment shows raw text.
  */
 export function checkSuggestion(draft: ReviewCommentDraft, oldLines: readonly string[] | null): void {
-  const suggestion = suggestionOf(draft.body);
-  if (!suggestion) return;
+  const { parts, unclosed } = commentParts(draft.body);
   const refused = (name: string, message: string): ApiError => breach(name, 'client', 422, 'Unprocessable Entity', [message]);
-  if (suggestion.text === null) throw refused('suggestion-unclosed', 'Suggestion block is not closed');
-  if (draft.side === 'LEFT') throw refused('suggestion-on-deleted-line', 'Suggestions cannot be applied on deleted lines');
-  if (oldLines && oldLines.join('\n') === suggestion.text) throw refused('suggestion-without-change', 'Suggestion makes no change');
+  if (unclosed) throw refused('suggestion-unclosed', 'Suggestion block is not closed');
+  for (const part of parts) {
+    if (!('suggestion' in part)) continue;
+    if (draft.side === 'LEFT') throw refused('suggestion-on-deleted-line', 'Suggestions cannot be applied on deleted lines');
+    if (oldLines && oldLines.join('\n') === part.suggestion) throw refused('suggestion-without-change', 'Suggestion makes no change');
+  }
 }
 
 /** `review-commit`: the commit must be part of the pull request [recall]. */

@@ -19,7 +19,7 @@ export type Role = 'none' | 'read' | 'triage' | 'write' | 'maintain' | 'admin';
 export type Permissions = { [name: string]: 'read' | 'write' | 'admin' };
 
 /** The registered app. */
-export interface App {
+interface App {
   id: number;
   slug: string;
   name: string;

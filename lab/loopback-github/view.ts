@@ -5,7 +5,7 @@ import { diffBase } from './present/pull.ts';
 import type { CheckRun, HubState, PullRequest, ReviewComment } from './state.ts';
 
 /** A comment of the conversation. */
-export interface CommentView {
+interface CommentView {
   id: number;
   author: string;
   viaApp: boolean;
@@ -16,7 +16,7 @@ export interface CommentView {
 }
 
 /** A check run with all its annotations. */
-export interface CheckView {
+interface CheckView {
   id: number;
   name: string;
   headSha: string;
@@ -33,7 +33,7 @@ export interface CheckView {
 }
 
 /** A review with its comments. */
-export interface ReviewView {
+interface ReviewView {
   id: number;
   author: string;
   state: string;

@@ -1,10 +1,11 @@
 /** The conversation of a pull request: description, commits, comments, reviews, merge box. */
 import { commitsBetween } from '../git.ts';
 import type { Account, CheckRun, HubState, IssueComment, PullRequest, Reaction, Review, ReviewComment, WorkflowRun } from '../state.ts';
+import { commentParts } from '../suggestions.ts';
 import { hunkExcerpt, suggestionDiff } from './diff-view.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
-import { commentParts, type MarkdownPlace, renderMarkdown } from './markdown.ts';
+import { type MarkdownPlace, renderMarkdown } from './markdown.ts';
 import { avatar, headChecks, headRuns, outcome, outcomeIcon, personName, repositoryPath, when } from './parts.ts';
 import { reactionPicture } from './reaction-pictures.ts';
 
@@ -83,7 +84,7 @@ function thread(state: HubState, pull: PullRequest, entry: ReviewComment, place:
 <div class="thread-lines">${lines}${entry.side === 'LEFT' ? ' (old side)' : ''}</div>
 ${hunkExcerpt(entry.diffHunk, entry.originalLine - first + 1)}
 <div class="thread-comment">${avatar(entry.user)}<div><div class="who">${personName(entry.user)} ${when(state, entry.createdAt)}</div>
-${commentParts(entry.body).map((part) => ('text' in part ? html`<div class="markdown-body">${renderMarkdown(part.text, place)}</div>` : suggestion(pull, entry, part.suggestion)))}${reactionsHtml(entry.reactions)}</div></div></div>`;
+${commentParts(entry.body).parts.map((part) => ('text' in part ? html`<div class="markdown-body">${renderMarkdown(part.text, place)}</div>` : suggestion(pull, entry, part.suggestion)))}${reactionsHtml(entry.reactions)}</div></div></div>`;
 }
 
 function suggestion(pull: PullRequest, entry: ReviewComment, text: string): Html {

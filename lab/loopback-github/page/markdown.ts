@@ -100,32 +100,3 @@ export function renderMarkdown(text: string, place: MarkdownPlace): Html {
   });
   return new Html(clean.replaceAll(`${MARK}-`, 'md-'));
 }
-
-/** A part of a review comment: text, or the replacement of a suggestion block. */
-export type CommentPart = { text: string } | { suggestion: string };
-
-/** Splits a review comment into texts and suggestions. */
-export function commentParts(body: string): CommentPart[] {
-  const parts: CommentPart[] = [];
-  let text: string[] = [];
-  const lines = body.replaceAll('\r', '').split('\n');
-  for (let index = 0; index < lines.length; index++) {
-    const fence = /^ {0,3}(`{3,}|~{3,})[ \t]*suggestion[ \t]*$/.exec(lines[index] ?? '')?.[1];
-    const close = fence === undefined ? -1 : lines.findIndex((line, at) => at > index && closes(line, fence));
-    if (close < 0) {
-      text.push(lines[index] ?? '');
-      continue;
-    }
-    if (text.join('').trim() !== '') parts.push({ text: text.join('\n') });
-    text = [];
-    parts.push({ suggestion: lines.slice(index + 1, close).join('\n') });
-    index = close;
-  }
-  if (text.join('').trim() !== '') parts.push({ text: text.join('\n') });
-  return parts;
-}
-
-function closes(line: string, fence: string): boolean {
-  const mark = /^ {0,3}(`{3,}|~{3,})[ \t]*$/.exec(line)?.[1];
-  return mark !== undefined && mark[0] === fence[0] && mark.length >= fence.length;
-}

@@ -56,7 +56,7 @@ export function annotationJson(state: HubState, repository: Repository, run: Che
 }
 
 /** The newest check run of each name in a suite: what counts for the suite and for required checks. */
-export function latestRuns(repository: Repository, suite: CheckSuite): CheckRun[] {
+function latestRuns(repository: Repository, suite: CheckSuite): CheckRun[] {
   const latest = new Map<string, CheckRun>();
   for (const run of repository.checkRuns) if (run.suite === suite) latest.set(run.name, run);
   return [...latest.values()];
@@ -65,7 +65,7 @@ export function latestRuns(repository: Repository, suite: CheckSuite): CheckRun[
 const WORST_FIRST = ['failure', 'timed_out', 'action_required', 'cancelled', 'startup_failure', 'stale', 'success', 'neutral', 'skipped'];
 
 /** Status and conclusion of a suite, from its newest runs. */
-export function suiteOutcome(repository: Repository, suite: CheckSuite): { status: string; conclusion: string | null } {
+function suiteOutcome(repository: Repository, suite: CheckSuite): { status: string; conclusion: string | null } {
   const runs = latestRuns(repository, suite);
   if (runs.length === 0) return { status: 'queued', conclusion: null };
   if (runs.some((run) => run.status !== 'completed')) {

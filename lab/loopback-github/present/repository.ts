@@ -14,7 +14,7 @@ export function repositoryHtml(state: HubState, repository: Repository): string 
 }
 
 /** `owner/name`. */
-export function fullName(repository: Repository): string {
+function fullName(repository: Repository): string {
   return `${repository.owner.login}/${repository.name}`;
 }
 
