@@ -1,19 +1,10 @@
-import type { GateConfig } from '../config/schema.ts';
-import type { Lang } from '../model/lang.ts';
+import type { EngineOptions } from '../engine/analyse.ts';
 import type { Report } from '../model/report.ts';
-
-/** Settings of an analysis: what the repository's configuration says to the engine. */
-export interface AnalysisOptions {
-  readonly lang: Lang;
-  readonly thresholds: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  readonly disabledRules: readonly string[];
-  readonly gate: GateConfig | null;
-}
 
 /** What the analysis process is given: files on disk, settings and source text. No token, no address. */
 export interface AnalysisRequest {
   readonly paths: readonly string[];
-  readonly options: AnalysisOptions;
+  readonly options: EngineOptions;
   readonly source: {
     readonly files: readonly (readonly [path: string, text: string])[];
     readonly patches: readonly (readonly [path: string, patch: string])[];

@@ -1,9 +1,11 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { VERSION } from '../engine/version.ts';
 import { createGitHub } from '../github/client.ts';
 import type { Logger } from '../github/log.ts';
 import { createOutboundPolicy } from '../github/outbound.ts';
+import { RULES } from '../rules/index.ts';
 import { openStore } from '../store/open.ts';
 import { createAnalysisRunner } from './analysis-runner.ts';
 import type { ServerOptions } from './env.ts';
@@ -14,7 +16,6 @@ import { createSemaphore } from './jobs/semaphore.ts';
 import { prune, sweep } from './jobs/sweep.ts';
 import { createKillPoint } from './kill-point.ts';
 import { siblingModule } from './sibling-module.ts';
-import { VERSION } from './version.ts';
 
 /** Subjects handled at the same time. Most wait for GitHub; analyses have a limit of their own. */
 const CONCURRENCY = 6;
@@ -61,7 +62,7 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
     }),
     runAnalysis: createAnalysisRunner(pathToFileURL(analyser).href, limits, scratch),
     policy: createOutboundPolicy(options.artifactHosts, options.apiUrl),
-    catalog: undefined,
+    catalog: new Map(RULES.map((rule) => [rule.id, Object.keys(rule.options)])),
     log,
     options,
     scratch,

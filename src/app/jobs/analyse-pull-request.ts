@@ -5,6 +5,7 @@ import { AdviseError } from '../../base/errors.ts';
 import { matchesAny } from '../../config/glob.ts';
 import type { ConfigProblem } from '../../config/parse.ts';
 import { CONFIG_PATH, type Config, DEFAULT_CONFIG } from '../../config/schema.ts';
+import { VERSION } from '../../engine/version.ts';
 import { type Artifact, chooseArtifacts, listArtifacts } from '../../github/artifacts.ts';
 import { type Octokit, PERMISSIONS, statusOf } from '../../github/client.ts';
 import { readSource, type SourceFiles } from '../../github/contents.ts';
@@ -15,7 +16,6 @@ import { Report } from '../../model/report.ts';
 import type { NoProfileReason, WorkflowRef } from '../../render/views.ts';
 import { evaluateGate } from '../../report/gate.ts';
 import { ARCHIVE_ERROR } from '../analysis-protocol.ts';
-import { VERSION } from '../version.ts';
 import { concludeOpenCheck, ensureCheck, plainCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { type Publication, publish, type Statement } from './publish.ts';
@@ -142,7 +142,17 @@ function toReason(error: unknown, artifacts: readonly Artifact[]): NoProfileReas
   if (error instanceof AdviseError && error.code.startsWith(ARCHIVE_ERROR)) {
     return { kind: 'corrupt', artifact: artifacts.map(({ name }) => name).join(', '), detail: error.message };
   }
+  if (error instanceof AdviseError && error.code === 'no-profile') {
+    // The engine knows what it holds instead, which helps more than that it holds no profile.
+    return { kind: 'corrupt', artifact: artifacts.map(({ name }) => name).join(', '), detail: `${error.message}; ${error.hint}` };
+  }
   throw error;
+}
+
+/** True for errors about the upload, which `toReason` puts into words. */
+function isAboutUpload(error: unknown): boolean {
+  if (error instanceof ProfileUnavailable) return true;
+  return error instanceof AdviseError && (error.code.startsWith(ARCHIVE_ERROR) || error.code === 'no-profile');
 }
 
 /** Analyses the profile of a commit and publishes what was found; every way out leaves the check concluded or rightly waiting. */
@@ -203,7 +213,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
     await publish(deps, { ...publication, source: new Map(source.files), statement: { kind: 'report', report } });
   } catch (error) {
     if (deps.signal.aborted) throw error;
-    if (error instanceof AdviseError && !(error instanceof ProfileUnavailable) && !error.code.startsWith(ARCHIVE_ERROR)) {
+    if (error instanceof AdviseError && !isAboutUpload(error)) {
       await publish(deps, { ...publication, statement: failure(error.message, error.hint, null) });
       return 'published';
     }
