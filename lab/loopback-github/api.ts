@@ -16,7 +16,7 @@ import { commentHandlers } from './routes/comment.ts';
 import { pullHandlers } from './routes/pull.ts';
 import { repositoryHandlers } from './routes/repository.ts';
 import { reviewHandlers } from './routes/review.ts';
-import { permissionMissing, requireUserAgent, unseenRepository } from './rules.ts';
+import { checkHeaders, permissionMissing, requireUserAgent, unseenRepository } from './rules.ts';
 import { findRepository, type HubState, type Repository, type Violation } from './state.ts';
 import { githubWording } from './wording.ts';
 
@@ -75,6 +75,7 @@ function report(context: Context, side: Violation['side'], kind: Violation['kind
 function handle(context: Context, rawBody: Buffer): Reply {
   const { state, request, url } = context;
   requireUserAgent(request.headers['user-agent']);
+  checkHeaders(request.headers['x-github-api-version'], request.headers.accept);
   const caller = authenticate(state, request.headers.authorization);
   const api = description();
   const route = api.route(request.method ?? 'GET', url.pathname.slice(new URL(state.apiUrl).pathname.length));

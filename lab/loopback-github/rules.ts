@@ -24,6 +24,22 @@ export function requireUserAgent(userAgent: string | undefined): void {
   );
 }
 
+/** API versions GitHub serves [docs, "API versions", read for 3.20 and github.com]. */
+const API_VERSIONS = ['2022-11-28', '2026-03-10'];
+
+/**
+ * `api-version`: an unsupported X-GitHub-Api-Version is 400 [docs, "API versions"].
+ * `accept`: an Accept header that excludes JSON and GitHub's media types is 415 [recall].
+ */
+export function checkHeaders(version: unknown, accept: string | undefined): void {
+  if (version !== undefined && !API_VERSIONS.includes(String(version))) {
+    throw breach('api-version', 'client', 400, `The API version ${String(version)} is not supported.`);
+  }
+  if (accept !== undefined && !/\*\/\*|application\/(\*|[\w.+-]*json|vnd\.github)/.test(accept)) {
+    throw breach('accept', 'client', 415, `Unsupported 'Accept' header: '${accept}'. Must accept 'application/json'.`);
+  }
+}
+
 /** `per-page-limit`: at most 100 per page; GitHub silently gives 100 [docs, "Using pagination in the REST API"]. */
 export function perPageFault(perPage: unknown): string | null {
   return typeof perPage === 'number' && (perPage > 100 || perPage < 1) ? `per_page is ${perPage}, the limit is 100` : null;

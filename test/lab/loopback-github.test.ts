@@ -302,6 +302,14 @@ describe('requests that do not fit the description', () => {
     ]);
   });
 
+  test('the API version and the media type must be known', async () => {
+    const get = (headers: { [name: string]: string }) => fetch(`${hub.apiUrl}/rate_limit`, { headers }).then((answer) => answer.status);
+    expect(await get({ 'x-github-api-version': '2022-11-28', accept: 'application/vnd.github+json' })).toBe(200);
+    expect(await get({ 'x-github-api-version': '2021-01-01' })).toBe(400);
+    expect(await get({ accept: 'text/html' })).toBe(415);
+    expect(rules()).toEqual([expect.stringContaining('api-version'), expect.stringContaining('accept')]);
+  });
+
   test('GraphQL is not served', async () => {
     expect(await refusal(octokit.graphql('{ viewer { login } }'))).toMatchObject({ status: 404 });
     expect(rules()).toEqual(['client operation No such operation is described here']);
