@@ -1,5 +1,6 @@
 import type { SourceTree } from '../../model/source-tree.ts';
 import { findMethodCalls, type PyCall } from '../../source/calls.ts';
+import { namesOf } from '../../source/names.ts';
 import { pythonFilesWith } from '../../source/python-files.ts';
 import { isPython } from '../../source/readable-paths.ts';
 import { descend, type PyModule, partsOf, spanOf, textOf } from '../../source/syntax-tree.ts';
@@ -19,6 +20,7 @@ export interface BufferHazard {
 /** Names of state that is updated from data. `momentum` alone is an optimizer argument and does not count. */
 const STATE_WORDS = new Set(['ema', 'queue', 'codebook', 'codebooks', 'vq', 'moco']);
 
+const VECTOR_QUANTISER = /\bvector_?quanti[sz]\w*/i;
 const SPECTRAL_NORM = /\b(spectral_norm|SpectralNorm)\b/;
 const OBSERVER = /\b(FakeQuantize|[A-Z]\w*Observer|prepare_qat\w*|torch\.(ao\.)?quantization)\b/;
 const BATCH_NORM = /\b(BatchNorm[123]d|LazyBatchNorm[123]d|batch_norm)\b/;
@@ -59,6 +61,8 @@ export function bufferHazards(tree: SourceTree): BufferHazard[] {
   let isSynchronised = false;
   for (const { file, line, text } of pythonLines(tree, add)) {
     if (buffers.size > 0 && updatesBuffer(text, buffers)) add('updated-buffer', file, line, text.trim());
+    const quantiser = VECTOR_QUANTISER.exec(text);
+    if (quantiser) add('state-like-name', file, line, quantiser[0]);
     const spectral = SPECTRAL_NORM.exec(text);
     if (spectral) add('spectral-norm', file, line, spectral[0]);
     const observer = OBSERVER.exec(text);
@@ -94,7 +98,7 @@ function registeredBuffers(tree: SourceTree, add: Add): ReadonlySet<string> {
 
 /** Assignment to a buffer, to a part of it, or an in-place method on it. */
 const UPDATE =
-  /\.(\w+)(?:\.data)?\s*(?:\[.{0,200}\]\s*)?(?:[-+*/@|&^%]|\/\/|\*\*|<<|>>)?=(?!=)|\.(\w+)(?:\.data)?(?:\[.{0,200}\])?\.\w*[a-z0-9]_\(|\bout\s*=\s*[\w.]*\.(\w+)\b|\b(_buffers)\b/g;
+  /\.(\w+)(?:\.data)?\s*(?:\[.{0,200}\]\s*)?(?::[^=]{0,80})?(?:[-+*/@|&^%]|\/\/|\*\*|<<|>>)?=(?!=)|\.(\w+)(?:\.data)?(?:\[.{0,200}\])?\.\w*[a-z0-9]_\(|\bout\s*=\s*[\w.]*\.(\w+)\b|\b(_buffers)\b/g;
 
 function updatesBuffer(line: string, buffers: ReadonlySet<string>): boolean {
   for (const match of line.matchAll(UPDATE)) {
@@ -114,7 +118,11 @@ function* stateNames(module: PyModule): Generator<[line: number, name: string]> 
     const text = textOf(module, name);
     if (isStateName(text)) yield [spanOf(module, name).startLine, text];
   }
+  for (const imported of namesOf(module).imports) if (!PYTHON_QUEUE.test(imported) && isStateName(imported)) yield [1, imported];
 }
+
+/** Python's own queues move batches between threads and hold no buffer of the model. */
+const PYTHON_QUEUE = /^(queue|asyncio|multiprocessing|torch\.multiprocessing)\b/;
 
 function assignedAttribute(kind: string, parts: ReturnType<typeof partsOf>) {
   if (kind !== 'assignment' && kind !== 'augmented_assignment') return undefined;
@@ -129,6 +137,7 @@ function isStateName(name: string): boolean {
 /** `ModelEMAV2` and `update_momentum_encoder` as lower-case words. */
 export function wordsOf(name: string): string[] {
   return name
+    .replaceAll('.', '_')
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replaceAll(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
     .toLowerCase()

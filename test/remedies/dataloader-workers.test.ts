@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest';
+import { applied, repository } from './repository.ts';
+import { adviceOf } from './situations.ts';
+
+const ID = 'dataloader-workers';
+const IMPORT = 'from torch.utils.data import DataLoader\n';
+const SINGLE = { iterator: 'single', allRanks: true, intermittent: false };
+const MULTI = { iterator: 'multi', allRanks: true, intermittent: false };
+
+function edited(call: string, params = SINGLE): string | null {
+  const source = repository({ 'train.py': `${IMPORT}loader = ${call}\n` });
+  const [edit] = adviceOf(ID, { source, params })!.edits;
+  if (edit === undefined) return null;
+  expect(edit.kind).toBe('comment-only');
+  return applied(source, edit).slice(`${IMPORT}loader = `.length, -1);
+}
+
+describe('text', () => {
+  test('one process: set workers, and how many', () => {
+    const { text } = adviceOf(ID, { params: SINGLE })!;
+    expect(text.en).toMatch(/^The main process loads each batch itself.*`num_workers=4`.*cores divided by its cards/);
+    expect(text.zh).toContain('上限为核数除以卡数');
+  });
+
+  test('several processes: more only while cores are idle, then cheaper samples', () => {
+    const { text, title } = adviceOf(ID, { params: MULTI })!;
+    expect(text.en).toContain('Raise `num_workers` only while the host has idle CPU cores');
+    expect(text.en).toContain('make each sample cheaper');
+    expect(text.en).not.toContain('num_workers=4');
+    expect(title.zh).toBe('提升数据加载能力');
+  });
+
+  test('a full host gets no more workers', () => {
+    const { text } = adviceOf(ID, { params: { ...MULTI, hostSaturated: true } })!;
+    expect(text.en).toContain('more workers do not help');
+    expect(text.en).not.toContain('Raise `num_workers`');
+  });
+
+  test('some ranks only: compare those first', () => {
+    const { text } = adviceOf(ID, { params: { ...SINGLE, allRanks: false } }, { ranks: [3, 5] })!;
+    expect(text.en).toMatch(/^Only on rank 3, 5 does the card wait/);
+    expect(text.zh).toMatch(/^只有卡 3、5 在等待/);
+  });
+
+  test('an intermittent stall points at files and workers', () => {
+    expect(adviceOf(ID, { params: { ...MULTI, intermittent: true } })!.text.en).toContain('comes and goes');
+  });
+
+  test('without a word from the profile both cases are given', () => {
+    expect(adviceOf(ID)!.text.en).toContain('does not show how batches are loaded');
+  });
+
+  test('the source speaks when the profile does not', () => {
+    const some = repository({ 'train.py': `${IMPORT}loader = DataLoader(ds, num_workers=8)\n` });
+    expect(adviceOf(ID, { source: some })!.text.en).toContain('Worker processes load the data');
+    const option = repository({ 'train.py': `${IMPORT}loader = DataLoader(ds, num_workers=args.workers)\n` });
+    expect(adviceOf(ID, { source: option, params: SINGLE })!.text.en).toContain('comes from an option that is 0 in this run');
+  });
+});
+
+describe('edit', () => {
+  test.each([
+    ['DataLoader(ds)', 'DataLoader(ds, num_workers=4, persistent_workers=True, prefetch_factor=4)'],
+    ['DataLoader(ds, prefetch_factor=2)', 'DataLoader(ds, prefetch_factor=2, num_workers=4, persistent_workers=True)'],
+    ['DataLoader(ds, num_workers=0)', 'DataLoader(ds, num_workers=4)'],
+    [
+      'DataLoader(\n    ds,\n    batch_size=8,\n)',
+      'DataLoader(\n    ds,\n    batch_size=8,\n    num_workers=4,\n    persistent_workers=True,\n    prefetch_factor=4,\n)',
+    ],
+  ])('%j', (before, after) => {
+    expect(edited(before)).toBe(after);
+  });
+
+  test('workers that are there are kept between epochs', () => {
+    expect(edited('DataLoader(ds, num_workers=8)', MULTI)).toBe('DataLoader(ds, num_workers=8, persistent_workers=True)');
+    expect(edited('DataLoader(ds, num_workers=8, persistent_workers=True)', MULTI)).toBeNull();
+  });
+
+  test('none for an expression, a positional number, **kwargs, or a profile that contradicts', () => {
+    expect(edited('DataLoader(ds, num_workers=args.n)')).toBeNull();
+    expect(edited('DataLoader(ds, 8, True, None, None, 0)')).toBeNull();
+    expect(edited('DataLoader(ds, **options)')).toBeNull();
+    expect(edited('DataLoader(ds, num_workers=8)', SINGLE)).toBeNull();
+    expect(edited('DataLoader(ds)', MULTI)).toBeNull();
+  });
+
+  test('none for a loader that is made in the epoch loop', () => {
+    const source = repository({ 'train.py': `${IMPORT}for e in epochs:\n    loader = DataLoader(ds)\n` });
+    expect(adviceOf(ID, { source, params: SINGLE })!.edits).toEqual([]);
+  });
+
+  test('applying it twice changes nothing', () => {
+    expect(edited(edited('DataLoader(ds)')!)).toBeNull();
+  });
+});
+
+describe('location', () => {
+  test('validation and test loaders are left out', () => {
+    const text = `${IMPORT}train_loader = DataLoader(train_set)\nval_loader = DataLoader(ds)\nx = DataLoader(testset)\ndef evaluate():\n    return DataLoader(ds)\nvalues = DataLoader(latest)\n`;
+    const { locations } = adviceOf(ID, { source: repository({ 'train.py': text }), params: SINGLE })!;
+    expect(locations.map(({ line }) => line)).toEqual([2, 7]);
+  });
+
+  test('two training loaders are both named and neither is edited', () => {
+    const text = `${IMPORT}a = DataLoader(x)\nb = DataLoader(y)\n`;
+    const advice = adviceOf(ID, { source: repository({ 'train.py': text }), params: SINGLE })!;
+    expect([advice.locations.length, advice.edits.length]).toEqual([2, 0]);
+  });
+});
