@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { VERSION } from '../engine/version.ts';
 import { createGitHub } from '../github/client.ts';
+import { EVENTS } from '../github/intake.ts';
 import type { Logger } from '../github/log.ts';
 import { createOutboundPolicy } from '../github/outbound.ts';
+import { redeliverFailed } from '../github/redeliver.ts';
 import { RULES } from '../rules/index.ts';
 import { openStore } from '../store/open.ts';
 import { createAnalysisRunner } from './analysis-runner.ts';
@@ -20,6 +22,9 @@ import { siblingModule } from './sibling-module.ts';
 /** Subjects handled at the same time. Most wait for GitHub; analyses have a limit of their own. */
 const CONCURRENCY = 6;
 const INGEST_MS = 1000;
+const REDELIVER_MS = 3600 * 1000;
+/** The server listens by then. */
+const REDELIVER_FIRST_MS = 10_000;
 const PRUNE_MS = 6 * 3600 * 1000;
 /** A job that says nothing for this long is taken for dead. */
 const EXPIRE_SECONDS = 4 * 3600;
@@ -99,17 +104,30 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
         sweeping = null;
       });
   };
+  const runRedelivery = (): void => {
+    opened.store.database
+      .exclusively('redeliver', () => redeliverFailed(deps.github.app, new Set<string>(EVENTS), opened.store.deliveries.known, deps.now()))
+      .then((count) => {
+        if (count > 0) log.info({ count }, 'missed deliveries asked for again');
+      })
+      .catch((error: unknown) => {
+        if (!controller.signal.aborted) log.warn({ err: error }, 'missed deliveries could not be asked for');
+      });
+  };
   wake();
   runSweep();
+  const first = setTimeout(runRedelivery, Math.min(REDELIVER_FIRST_MS, options.isTest ? options.sweepMs : REDELIVER_FIRST_MS));
   const timers = [
     setInterval(wake, INGEST_MS),
     setInterval(runSweep, options.sweepMs),
+    setInterval(runRedelivery, REDELIVER_MS),
     setInterval(() => void prune(deps).catch((error: unknown) => log.error({ err: error }, 'pruning failed')), PRUNE_MS),
   ];
 
   return {
     wake,
     async stop(graceMs) {
+      clearTimeout(first);
       for (const timer of timers) clearInterval(timer);
       const abort = setTimeout(() => controller.abort(new Error('the server is stopping')), graceMs);
       await opened.queue.drain(graceMs + 2000);

@@ -31,6 +31,8 @@ export interface RepositoryRef {
 }
 
 export interface GitHub {
+  /** A client that speaks for the app itself, not for an installation. */
+  readonly app: Octokit;
   /** Who we are on this GitHub. Asked once. */
   identity(): Promise<AppIdentity>;
   /** A client whose token reaches one repository with the given permissions and nothing else. Tokens are kept in memory until they are old. */
@@ -72,6 +74,7 @@ export function createGitHub(options: GitHubOptions): GitHub {
   }
 
   return {
+    app,
     identity() {
       identity ??= readIdentity().catch((error: unknown) => {
         identity = null;

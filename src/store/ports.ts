@@ -41,6 +41,8 @@ export interface Deliveries {
   /** Records a GUID. False when it was already there. */
   record(delivery: Pick<Delivery, 'guid' | 'event' | 'receivedAt'>): Promise<boolean>;
   markRouted(guid: string): Promise<void>;
+  /** Which of these GUIDs have been recorded. */
+  known(guids: readonly string[]): Promise<ReadonlySet<string>>;
   prune(olderThan: number): Promise<void>;
 }
 

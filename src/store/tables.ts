@@ -30,6 +30,18 @@ function deliveries(db: Database): Deliveries {
     async markRouted(guid) {
       await db.query(`UPDATE npu_advisor.deliveries SET state = 'routed', body = NULL WHERE guid = $1`, [guid]);
     },
+    async known(guids) {
+      const found = new Set<string>();
+      for (let i = 0; i < guids.length; i += 500) {
+        const part = guids.slice(i, i + 500);
+        const rows = await db.query<{ guid: string }>(
+          `SELECT guid FROM npu_advisor.deliveries WHERE guid IN (${placeholders(part.length, 1)})`,
+          part,
+        );
+        for (const { guid } of rows) found.add(guid);
+      }
+      return found;
+    },
     async prune(olderThan) {
       await db.query(`DELETE FROM npu_advisor.deliveries WHERE state = 'routed' AND received_at < $1`, [olderThan]);
     },

@@ -94,6 +94,22 @@ describe('a server killed at any point', () => {
   });
 });
 
+describe('a server that was down', () => {
+  it('asks for what it missed', async () => {
+    const world = await createWorld({ template });
+    try {
+      const pull = openPull(world);
+      const run = addRun(world, pull, ONE_FINDING);
+      await world.hub.deliver('workflow_run', { action: 'completed', run }, { drop: true });
+      await world.start();
+      await until(world, pull, (view) => view.comments.length === 1 && view.checks.length === 1, 'published');
+      expect(world.hub.violations).toEqual([]);
+    } finally {
+      await world.close();
+    }
+  });
+});
+
 describe('the data folder', () => {
   it('is refused to a second server in one sentence', async () => {
     const world = await createWorld({ template });

@@ -11,6 +11,7 @@ import { createOutboundPolicy, GITHUB_ARTIFACT_HOSTS, isPrivateAddress } from '.
 import { type Annotation, planAnnotations } from '../../src/github/publish/check.ts';
 import { COMMENT_MARKER, hashBody, isOurs, planComment } from '../../src/github/publish/comment.ts';
 import { planReview, type Suggestion, safeFingerprint } from '../../src/github/publish/review.ts';
+import { planRedelivery } from '../../src/github/redeliver.ts';
 
 describe('planning the comment', () => {
   const body = `${COMMENT_MARKER}app=a pr=1 -->\nnew`;
@@ -336,5 +337,33 @@ describe('taking events in', () => {
     expect(() =>
       toTask('workflow_run.completed', { ...base, workflow_run: { id: 1, event: 'push', head_sha: 'not a sha' } }, parse),
     ).toThrow();
+  });
+});
+
+describe('asking for missed deliveries', () => {
+  const attempt = (guid: string, at: number, isDelivered = false, name = 'workflow_run.completed') => ({
+    id: at,
+    guid,
+    at,
+    name,
+    isDelivered,
+  });
+
+  it('asks for the newest attempt of what never arrived, oldest first, and for nothing else', () => {
+    const attempts = [
+      attempt('late', 50),
+      attempt('arrived', 10),
+      attempt('arrived', 11, true),
+      attempt('lost', 20),
+      attempt('lost', 30),
+      attempt('known', 5),
+      attempt('other', 6, false, 'star.created'),
+      ...[1, 2, 3, 4].map((at) => attempt('hopeless', at)),
+    ];
+    const plan = planRedelivery(attempts, new Set(['workflow_run.completed']), (guid) => guid === 'known');
+    expect(plan.map(({ guid, id }) => [guid, id])).toEqual([
+      ['lost', 30],
+      ['late', 50],
+    ]);
   });
 });

@@ -1,0 +1,167 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type LoopbackGitHub, type PullHandle, type RepositoryHandle, startLoopbackGitHub } from '../../lab/loopback-github/index.ts';
+import type { Dependencies } from '../../src/app/jobs/dependencies.ts';
+import { handleSubject } from '../../src/app/jobs/handle-subject.ts';
+import { ingest } from '../../src/app/jobs/ingest.ts';
+import { sweep } from '../../src/app/jobs/sweep.ts';
+import { createGitHub } from '../../src/github/client.ts';
+import { createLogger } from '../../src/github/log.ts';
+import { createOutboundPolicy } from '../../src/github/outbound.ts';
+import { openSpool } from '../../src/store/embedded/spool.ts';
+import { type OpenStore, openStore, spoolFolder } from '../../src/store/open.ts';
+import type { Delivery } from '../../src/store/ports.ts';
+
+/** The jobs with a clock that can be moved, without a server around them. */
+const dataDir = mkdtempSync(join(tmpdir(), 'npu-deadline-'));
+let hub: LoopbackGitHub;
+let opened: OpenStore;
+let deps: Dependencies;
+let repository: RepositoryHandle;
+let clock = Date.now();
+const subjects = new Set<string>();
+
+beforeAll(async () => {
+  hub = await startLoopbackGitHub({ app: { id: 4242, slug: 'npu-advisor', webhookSecret: 'x'.repeat(40) } });
+  repository = hub.addRepository({
+    owner: 'acme',
+    name: 'train',
+    files: { 'train.py': 'import torch\n', '.github/npu-advisor.yml': 'deadline_minutes: 30\non_missing: failure\nlang: zh\n' },
+  });
+  const log = createLogger('silent');
+  opened = await openStore({
+    databaseUrl: null,
+    dataDir,
+    retryLimit: 1,
+    retryDelaySeconds: 0,
+    expireSeconds: 60,
+    onError: () => undefined,
+  });
+  deps = {
+    store: opened.store,
+    queue: {
+      ...opened.queue,
+      poke: async (subject) => void subjects.add(subject),
+      pokeIfIdle: async (subject) => void subjects.add(subject),
+    },
+    github: createGitHub({ appId: 4242, privateKey: hub.privateKeyPem, apiUrl: hub.apiUrl, userAgent: 'test', throttle: false, log }),
+    runAnalysis: async () => {
+      throw new Error('there is nothing to analyse here');
+    },
+    policy: createOutboundPolicy([], hub.apiUrl),
+    catalog: undefined,
+    log,
+    options: { maxArtifactBytes: 1e6, downloadTimeoutMs: 1000, attempts: 2, retryDelaySeconds: 0, analyses: 1, isTest: true },
+    scratch: join(dataDir, 'scratch'),
+    killPoint: () => undefined,
+    signal: new AbortController().signal,
+    analysisSlot: (body) => body(),
+    now: () => clock,
+  };
+});
+afterAll(async () => {
+  await opened.queue.drain(100);
+  await opened.close();
+  await hub.close();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+async function workOff(): Promise<void> {
+  while (subjects.size > 0) {
+    const [subject] = subjects;
+    subjects.delete(subject!);
+    await handleSubject(deps, subject!).catch(() => subjects.add(subject!));
+  }
+}
+
+function head(pull: PullHandle, guid: string): Delivery {
+  const target = { installationId: repository.installationId, repository: { id: repository.id, owner: 'acme', name: 'train' } };
+  const task = { kind: 'head-changed', ...target, pr: pull.number, headSha: pull.headSha };
+  return { guid, event: 'pull_request.opened', receivedAt: clock, body: JSON.stringify(task) };
+}
+
+async function take(delivery: Delivery): Promise<void> {
+  await openSpool(spoolFolder(dataDir)).accept(delivery);
+  await ingest(deps, opened.inbox);
+  await workOff();
+}
+
+describe('the deadline', () => {
+  it('concludes a check that waits for a profile, as on_missing says, in the language of the repository', async () => {
+    const pull = repository.openPullRequest({ author: 'alice', branch: 'one', title: 'one', changes: { 'train.py': '# 1\n' } });
+    await take(head(pull, 'open-1'));
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'queued', title: '等待 profile' }]);
+
+    clock += 29 * 60_000;
+    await sweep(deps);
+    await workOff();
+    expect(hub.view(pull).checks[0]?.status).toBe('queued');
+
+    clock += 2 * 60_000;
+    await sweep(deps);
+    await workOff();
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'completed', conclusion: 'failure' }]);
+    expect(hub.view(pull).comments).toEqual([]);
+
+    const writes = hub.journal.length;
+    await sweep(deps);
+    await workOff();
+    expect(hub.journal.length).toBe(writes);
+  });
+
+  it('concludes the check of a commit that was pushed over as superseded', async () => {
+    const pull = repository.openPullRequest({ author: 'alice', branch: 'two', title: 'two', changes: { 'train.py': '# 2\n' } });
+    await take(head(pull, 'open-2'));
+    repository.forcePush(pull, { 'train.py': '# 3\n' });
+    clock += 31 * 60_000;
+    await sweep(deps);
+    await workOff();
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'completed', conclusion: 'neutral' }]);
+  });
+
+  it('tries again later when GitHub does not answer', async () => {
+    const pull = repository.openPullRequest({ author: 'alice', branch: 'three', title: 'three', changes: { 'train.py': '# 4\n' } });
+    await take(head(pull, 'open-3'));
+    const fault = hub.fault({ match: /^GET \S*\/pulls\/\d+/, status: 502, times: 100 });
+    clock += 31 * 60_000;
+    await sweep(deps);
+    await workOff();
+    expect(hub.view(pull).checks[0]?.status).toBe('queued');
+    fault.times = 0;
+    clock += 16 * 60_000;
+    await sweep(deps);
+    await workOff();
+    expect(hub.view(pull).checks[0]?.status).toBe('completed');
+  });
+});
+
+describe('a redelivery by hand', () => {
+  it('revives what failed and leaves alone what is done', async () => {
+    const pull = repository.openPullRequest({ author: 'alice', branch: 'four', title: 'four', changes: { 'train.py': '# 5\n' } });
+    const fault = hub.fault({ match: /^POST \S*\/check-runs$/, status: 502, times: 100 });
+    await take(head(pull, 'open-4'));
+    expect(hub.view(pull).checks).toEqual([]);
+    fault.times = 0;
+    await sweep(deps);
+    await workOff();
+    expect(hub.view(pull).checks).toEqual([]);
+
+    await take(head(pull, 'open-4'));
+    expect(hub.view(pull).checks).toHaveLength(1);
+    const seen = hub.journal.length;
+    await take(head(pull, 'open-4'));
+    expect(hub.journal.slice(seen).filter(({ method }) => method !== 'GET')).toEqual([]);
+  });
+});
+
+describe('a repository the app was removed from', () => {
+  it('ends quietly', async () => {
+    const pull = repository.openPullRequest({ author: 'alice', branch: 'five', title: 'five', changes: { 'train.py': '# 6\n' } });
+    const delivery = head(pull, 'open-5');
+    repository.uninstall();
+    await take(delivery);
+    expect(await opened.store.requests.pendingSubjects(10)).toEqual([]);
+  });
+});
