@@ -64,7 +64,7 @@ program
 
 program
   .command('serve')
-  .description('run the GitHub App (see docs/operate.md for its environment)')
+  .description('run the GitHub App (see docs/operate.md)')
   .action(async () => {
     const { serve } = await import('../app/main.ts');
     await serve();
