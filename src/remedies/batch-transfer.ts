@@ -5,7 +5,7 @@ import type { CallSite } from '../source/find-in-tree.ts';
 import { insertKeywords, type Keyword } from '../source/insert-keyword.ts';
 import { frameworksOf } from './reading/frameworks.ts';
 import { LOADER, PIN_POSITION, trainingLoaders } from './reading/loaders.ts';
-import { bySupport, placeOf, provenFiles, toEdit } from './reading/places.ts';
+import { bySupport, placesOf, provenFiles, supported, toEdit } from './reading/places.ts';
 import { isTorchAtLeast } from './reading/versions.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { torchPage } from './wording/documents.ts';
@@ -34,7 +34,7 @@ function editFor(site: CallSite, device: boolean | null): Edit | null {
 
 function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
   const device = needsDevice(context);
-  const sites = bySupport(trainingLoaders(context.source, provenFiles(finding)), finding);
+  const sites = supported(bySupport(trainingLoaders(context.source, provenFiles(finding)), finding), finding);
   const isPinned = sites.length > 0 && sites.every(pins);
   const open = sites.filter((site) => !pins(site));
   const only = open.length === 1 && open[0]!.call.name !== null ? open[0]! : null;
@@ -80,7 +80,7 @@ for x, y in loader:
     ),
     references: [torchPage('data.html#memory-pinning')],
     edits: edit === null ? [] : [edit],
-    locations: (open.length > 0 ? open : sites).map(placeOf),
+    locations: placesOf(open.length > 0 ? open : sites),
   };
 }
 

@@ -8,7 +8,7 @@ import { insertKeyword } from '../source/insert-keyword.ts';
 import { isAside } from '../source/readable-paths.ts';
 import { replaceLiteral } from '../source/replace-literal.ts';
 import { type BufferHazard, bufferHazards } from './reading/buffer-hazards.ts';
-import { bySupport, placeOf, provenFiles, toEdit } from './reading/places.ts';
+import { bySupport, placesOf, provenFiles, toEdit } from './reading/places.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { torchPage } from './wording/documents.ts';
 
@@ -140,7 +140,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     ),
     references: [torchPage('generated/torch.nn.parallel.DistributedDataParallel.html')],
     edits: edit === null ? [] : [edit],
-    locations: sites.filter((site) => !isOff(site)).map(placeOf),
+    locations: placesOf(sites.filter((site) => !isOff(site))),
   };
 }
 

@@ -5,7 +5,7 @@ import { argumentOf } from '../source/calls.ts';
 import { findCallSites } from '../source/find-in-tree.ts';
 import { insertKeyword } from '../source/insert-keyword.ts';
 import { words } from './reading/params.ts';
-import { placeOf, provenFiles, toEdit } from './reading/places.ts';
+import { placesOf, provenFiles, toEdit } from './reading/places.ts';
 import { isReleaseAtLeast } from './reading/versions.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { apiPage } from './wording/documents.ts';
@@ -116,7 +116,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       apiPage('torch_npu-profiler/torch_npu-profiler-_ExperimentalConfig'),
     ],
     edits,
-    locations: sites.map(placeOf),
+    locations: placesOf(sites),
   };
 }
 

@@ -7,7 +7,7 @@ import { insertKeywords, type Keyword } from '../source/insert-keyword.ts';
 import { replaceLiteral } from '../source/replace-literal.ts';
 import { LOADER, trainingLoaders, WORKERS_POSITION, type Workers, workersOf } from './reading/loaders.ts';
 import { choice, flag } from './reading/params.ts';
-import { bySupport, placeOf, provenFiles, toEdit } from './reading/places.ts';
+import { bySupport, placesOf, provenFiles, supported, toEdit } from './reading/places.ts';
 import { both, filled, listed, prose } from './wording/bilingual.ts';
 import { msprofAnalyzePage, torchPage } from './wording/documents.ts';
 
@@ -117,7 +117,8 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const { params, source } = context;
   const mode = choice(params, 'iterator', ['single', 'multi']);
   const sites = bySupport(trainingLoaders(source, provenFiles(finding)), finding);
-  const only = sites.length === 1 ? sites[0]! : null;
+  const near = supported(sites, finding);
+  const only = near.length === 1 ? near[0]! : null;
   const workers = only === null ? 'unknown' : workersOf(only.call);
   const guess = mode ?? (workers === 'none' ? 'single' : workers === 'some' ? 'multi' : null);
   const edit = only === null || only.call.name === null ? null : editFor(only, guess, workers);
@@ -147,7 +148,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     ),
     references: [torchPage('data.html'), msprofAnalyzePage('msprof_analyze/advisor/rules/en/dataloader.yaml')],
     edits: edit === null ? [] : [edit],
-    locations: sites.map(placeOf),
+    locations: placesOf(sites),
   };
 }
 

@@ -4,7 +4,7 @@ import { argumentOf } from '../source/calls.ts';
 import { findCallSites } from '../source/find-in-tree.ts';
 import { type Setting, settingsOf, withValue } from './reading/launch-settings.ts';
 import { choice } from './reading/params.ts';
-import { placeOf, provenFiles, toEdit } from './reading/places.ts';
+import { placesOf, provenFiles, toEdit } from './reading/places.ts';
 import { isReleaseAtLeast, isTorchAtLeast, sinceNote } from './reading/versions.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { apiPage, torchNpuPage, variablePage } from './wording/documents.ts';
@@ -167,7 +167,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       ...(isOptimizer && context.soc === 'gen-1' ? [apiPage('torch_npu-optim/torch_npu-optim-NpuFusedAdamW')] : []),
     ],
     edits: low.length === 1 ? [toEdit(withValue(low[0]!, '2'), 'comment-only')] : [],
-    locations: [...unfused.map(placeOf), ...blocking.map(settingPlace), ...low.map(settingPlace)],
+    locations: [...placesOf(unfused), ...[...blocking, ...low].slice(0, 8).map(settingPlace)],
   };
 }
 

@@ -8,7 +8,7 @@ import { isAside } from '../source/readable-paths.ts';
 import { replaceLiteral } from '../source/replace-literal.ts';
 import { settingsOf } from './reading/launch-settings.ts';
 import { choice } from './reading/params.ts';
-import { bySupport, placeOf, provenFiles, toEdit } from './reading/places.ts';
+import { bySupport, placesOf, provenFiles, toEdit } from './reading/places.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { apiPage, variablePage } from './wording/documents.ts';
 
@@ -39,8 +39,8 @@ function callsIn(context: RemedyContext, finding: Parameters<Remedy['advise']>[0
 }
 
 /**
- * One click only where the direction is certain: the literal True is the only setting of that file, the call is not one
- * branch of a choice, the shapes are not known to be fixed on the generation that gains from compiling them once.
+ * One click only where the direction is certain: nothing else sets the mode, the call is not one branch of a choice or
+ * behind an option of that name, the shapes are not known to be fixed on the generation that gains from compiling them once.
  */
 function editsFor(calls: Calls, finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Edit[] {
   const shapes = choice(context.params, 'shapes', ['static', 'dynamic']);
@@ -49,7 +49,9 @@ function editsFor(calls: Calls, finding: Parameters<Remedy['advise']>[0], contex
     const { module, call } = site;
     const { edit } = replaceLiteral(module, call, 'jit_compile', 'True', 'False');
     if (edit === null) return [];
-    const isChoice = [...calls.off, ...calls.other].some((other) => other.module === module);
+    const isChoice =
+      calls.off.length + calls.other.length > 0 ||
+      call.enclosing.some(({ kind, text }) => kind === 'else' || /jit|compile/i.test(text ?? ''));
     const isSafe =
       !mayGain &&
       !isChoice &&
@@ -173,7 +175,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     ],
     edits: editsFor(calls, finding, context),
     locations: [
-      ...[...calls.on, ...calls.other, ...calls.off].map(placeOf),
+      ...placesOf([...calls.on, ...calls.other, ...calls.off]),
       ...factory.map(({ file, line }) => ({ file, line, symbol: null })),
     ],
   };

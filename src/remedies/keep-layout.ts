@@ -8,7 +8,7 @@ import { isInsideComment } from '../source/comment-lines.ts';
 import { findCallSites } from '../source/find-in-tree.ts';
 import { isAside, isPython } from '../source/readable-paths.ts';
 import { words } from './reading/params.ts';
-import { type Place, placeOf, provenFiles } from './reading/places.ts';
+import { type Place, placesOf, provenFiles } from './reading/places.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { apiPage, torchNpuPage } from './wording/documents.ts';
 
@@ -16,6 +16,9 @@ const TITLE = both('Keep one layout between operators', '在算子之间保持�
 
 /** Format numbers that stand for private layouts: 29 = FRACTAL_NZ, 3 = NC1HWC0. */
 const PRIVATE_FORMATS = new Set(['29', '3']);
+
+/** More lines than this help nobody. */
+const MAX_LINES = 8;
 
 interface FormatSigns {
   readonly places: readonly Place[];
@@ -48,7 +51,12 @@ function formatSigns(tree: SourceTree | null, proven: readonly string[]): Format
   const casts = findCallSites(tree, ['torch_npu.npu_format_cast'], proven).sites.filter(({ call }) =>
     PRIVATE_FORMATS.has(argumentOf(call, 'acl_format', 1)?.text ?? ''),
   );
-  return { places: [...places, ...casts.map(placeOf)], edits, allows: places.length > 0, casts: casts.length > 0 };
+  return {
+    places: [...places.slice(0, MAX_LINES), ...placesOf(casts)],
+    edits: edits.slice(0, MAX_LINES),
+    allows: places.length > 0,
+    casts: casts.length > 0,
+  };
 }
 
 /** TransData converts between private and plain formats; where those come from depends on the hardware. */

@@ -6,7 +6,7 @@ import { pythonFilesWith } from '../source/python-files.ts';
 import { isAside } from '../source/readable-paths.ts';
 import { type Framework, frameworksOf } from './reading/frameworks.ts';
 import { count } from './reading/params.ts';
-import { type Place, placeOf, provenFiles } from './reading/places.ts';
+import { type Place, placesOf, provenFiles } from './reading/places.ts';
 import { both, filled, listed, prose } from './wording/bilingual.ts';
 import { torchPage } from './wording/documents.ts';
 
@@ -91,15 +91,16 @@ function usesNoSync(tree: SourceTree): boolean {
 /** `backward()` calls in loops of files that step the optimizer only now and then (`if … % n`). */
 function accumulationLoops(tree: SourceTree, proven: readonly string[]): Place[] {
   const { modules } = pythonFilesWith(tree, ['.backward('], (path) => !isAside(path) || proven.includes(path));
-  return modules.flatMap((module) => {
+  const sites = modules.flatMap((module) => {
     const isRare = findMethodCalls(module, ['step']).some(({ enclosing }) =>
       enclosing.some(({ kind, text }) => kind === 'if' && (text ?? '').includes('%')),
     );
     if (!isRare) return [];
     return findMethodCalls(module, ['backward'])
       .filter(({ enclosing }) => enclosing.some(({ kind }) => kind === 'for' || kind === 'while'))
-      .map((call) => placeOf({ module, call }));
+      .map((call) => ({ module, call }));
   });
+  return placesOf(sites);
 }
 
 function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {

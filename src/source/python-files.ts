@@ -4,7 +4,7 @@ import { isPython } from './readable-paths.ts';
 import type { PyModule } from './syntax-tree.ts';
 
 /** Text parsed per tree at most. Trees stay in memory at about 35 times their text; ordinary repositories need 0.5 MB. */
-const MAX_PARSED_BYTES = 3_000_000;
+const MAX_PARSED_BYTES = 4_000_000;
 
 interface TreeMemory {
   readonly modules: Map<string, PyModule | null>;
@@ -23,7 +23,7 @@ function memoryOf(tree: SourceTree): TreeMemory {
   return memory;
 }
 
-/** One file of the tree, parsed; null when it cannot be (`parseFailures` says why). */
+/** One file of the tree, parsed; null when it cannot be. */
 export function parseOnce(tree: SourceTree, path: string): PyModule | null {
   const memory = memoryOf(tree);
   const known = memory.modules.get(path);
@@ -57,12 +57,21 @@ export interface PythonFiles {
 
 /** Python files whose text holds one of the words, parsed. The text is searched first, so most files are never parsed. */
 export function pythonFilesWith(tree: SourceTree, words: readonly string[], accept: (path: string) => boolean = () => true): PythonFiles {
+  return pythonFilesWhere(tree, (text) => words.some((word) => text.includes(word)), accept);
+}
+
+/** The same with any test of the text. A file that cannot be read may hold anything, so it is reported. */
+export function pythonFilesWhere(
+  tree: SourceTree,
+  mayMatter: (text: string) => boolean,
+  accept: (path: string) => boolean = () => true,
+): PythonFiles {
   const modules: PyModule[] = [];
   const failures: ParseFailure[] = [];
   for (const path of tree.paths) {
     if (!isPython(path) || !accept(path)) continue;
     const text = tree.read(path);
-    if (text !== null && !words.some((word) => text.includes(word))) continue;
+    if (text !== null && !mayMatter(text)) continue;
     const module = parseOnce(tree, path);
     if (module) modules.push(module);
     else failures.push(memoryOf(tree).failures.get(path) ?? { path, why: 'parser failed', detail: '' });

@@ -101,6 +101,14 @@ describe('location', () => {
     expect(locations.map(({ line }) => line)).toEqual([2, 7]);
   });
 
+  test('of several loaders, the one in the file that the profile proves is edited', () => {
+    const source = repository({ 'a.py': `${IMPORT}l = DataLoader(x)\n`, 'b.py': `${IMPORT}l = DataLoader(y)\n` });
+    const locations = [{ file: 'b.py', line: 9, symbol: null, provenBy: 'call-stack' as const }];
+    const advice = adviceOf(ID, { source, params: SINGLE }, { locations })!;
+    expect(advice.edits.map(({ file }) => file)).toEqual(['b.py']);
+    expect(advice.locations.map(({ file }) => file)).toEqual(['b.py', 'a.py']);
+  });
+
   test('two training loaders are both named and neither is edited', () => {
     const text = `${IMPORT}a = DataLoader(x)\nb = DataLoader(y)\n`;
     const advice = adviceOf(ID, { source: repository({ 'train.py': text }), params: SINGLE })!;

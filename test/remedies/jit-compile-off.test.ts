@@ -48,6 +48,17 @@ describe('comment only', () => {
     expect(kinds(choice)).toEqual(['comment-only']);
   });
 
+  test('another file sets it too, or an option of that name decides', () => {
+    const two = repository({ 'train.py': ON, 'setup_npu.py': OFF });
+    expect(adviceOf(ID, { source: two })!.edits.map((edit) => edit.kind)).toEqual(['comment-only']);
+    expect(kinds('import torch_npu\nif args.jit_compile:\n    torch_npu.npu.set_compile_mode(jit_compile=True)\n')).toEqual([
+      'comment-only',
+    ]);
+    expect(kinds('import torch_npu\nif args.device == "npu":\n    torch_npu.npu.set_compile_mode(jit_compile=True)\n')).toEqual([
+      'suggestion',
+    ]);
+  });
+
   test('outside the diff', () => {
     expect(adviceOf(ID, { source: repository({ 'train.py': ON }, []) })!.edits.map((edit) => edit.kind)).toEqual(['comment-only']);
   });

@@ -1,7 +1,7 @@
 import type { SourceTree } from '../../model/source-tree.ts';
 import { findMethodCalls, type PyCall } from '../../source/calls.ts';
 import { namesOf } from '../../source/names.ts';
-import { pythonFilesWith } from '../../source/python-files.ts';
+import { pythonFilesWhere, pythonFilesWith } from '../../source/python-files.ts';
 import { isPython } from '../../source/readable-paths.ts';
 import { descend, type PyModule, partsOf, spanOf, textOf } from '../../source/syntax-tree.ts';
 
@@ -19,6 +19,10 @@ export interface BufferHazard {
 
 /** Names of state that is updated from data. `momentum` alone is an optimizer argument and does not count. */
 const STATE_WORDS = new Set(['ema', 'queue', 'codebook', 'codebooks', 'vq', 'moco']);
+
+/** A cheap look before parsing: the words as parts of a name, so that `schema` and `remaining` hold no `ema`. */
+const MAY_NAME_STATE =
+  /(?<![a-z])(?:ema|queue|codebooks?|vq|moco|momentum)(?![a-z])|(?<![A-Z])(?:Ema|EMA|Queue|Codebook|VQ|MoCo|Moco|Momentum)/;
 
 const VECTOR_QUANTISER = /\bvector_?quanti[sz]\w*/i;
 const SPECTRAL_NORM = /\b(spectral_norm|SpectralNorm)\b/;
@@ -39,21 +43,7 @@ export function bufferHazards(tree: SourceTree): BufferHazard[] {
   };
 
   const buffers = registeredBuffers(tree, add);
-  const { modules, failures } = pythonFilesWith(tree, [
-    'momentum',
-    'Momentum',
-    'ema',
-    'Ema',
-    'EMA',
-    'queue',
-    'Queue',
-    'codebook',
-    'Codebook',
-    'vq',
-    'VQ',
-    'moco',
-    'MoCo',
-  ]);
+  const { modules, failures } = pythonFilesWhere(tree, (text) => MAY_NAME_STATE.test(text));
   for (const module of modules) for (const [line, name] of stateNames(module)) add('state-like-name', module.path, line, name);
   for (const failure of failures) add('unread-file', failure.path, 1, failure.path);
 

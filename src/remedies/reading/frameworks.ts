@@ -1,40 +1,40 @@
 import type { SourceTree } from '../../model/source-tree.ts';
-import { namesOf } from '../../source/names.ts';
-import { pythonFilesWith } from '../../source/python-files.ts';
+import { isPython } from '../../source/readable-paths.ts';
 
-/** Libraries whose presence changes what may be advised. */
-const IMPORTS = {
-  accelerate: ['accelerate'],
-  hfTrainer: [
-    'transformers.Trainer',
-    'transformers.TrainingArguments',
-    'transformers.Seq2SeqTrainer',
-    'transformers.Seq2SeqTrainingArguments',
-    'transformers.trainer',
-    'trl',
+/** Beginning of an import of a module, at the start of a line. */
+function imports(module: string): RegExp {
+  return new RegExp(`^[ \\t]*(?:from|import)[ \\t]+(?:${module})\\b`, 'm');
+}
+
+/**
+ * Libraries whose presence changes what may be advised: all patterns of one must occur in one file. Read from the text,
+ * because a mention too many only makes advice more careful, and large repositories are searched in milliseconds.
+ */
+const SIGNS = {
+  accelerate: [imports('accelerate')],
+  hfTrainer: [imports('transformers|trl'), /\b(?:\w*Trainer|\w*TrainingArguments)\b/],
+  deepspeed: [imports('deepspeed')],
+  lightning: [imports('pytorch_lightning|lightning')],
+  fsdp1: [/\btorch\.distributed\.fsdp\b/, /\bFullyShardedDataParallel\b/],
+  fsdp2: [/\btorch\.distributed\.(?:_composable\.)?fsdp\b/, /\bfully_shard\b/],
+  megatron: [imports('megatron|mindspeed\\w*')],
+  pipelining: [imports('torch\\.distributed\\.pipelining|torch\\.distributed[ \\t]+import[ \\t]+pipelining')],
+  transferToNpu: [
+    /^[ \t]*(?:from|import)[ \t]+torch_npu\.contrib\b.*\btransfer_to_npu\b|^[ \t]*import[ \t]+torch_npu\.contrib\.transfer_to_npu\b/m,
   ],
-  deepspeed: ['deepspeed'],
-  lightning: ['pytorch_lightning', 'lightning'],
-  fsdp1: ['torch.distributed.fsdp.FullyShardedDataParallel', 'torch.distributed.fsdp.fully_sharded_data_parallel'],
-  fsdp2: ['torch.distributed.fsdp.fully_shard', 'torch.distributed._composable.fsdp'],
-  megatron: ['megatron', 'mindspeed', 'mindspeed_llm'],
-  pipelining: ['torch.distributed.pipelining'],
-  transferToNpu: ['torch_npu.contrib.transfer_to_npu'],
-  vision: ['torchvision.models', 'timm'],
-} as const satisfies Readonly<Record<string, readonly string[]>>;
+} as const satisfies Readonly<Record<string, readonly RegExp[]>>;
 
-export type Framework = keyof typeof IMPORTS;
+export type Framework = keyof typeof SIGNS;
 
-/** Which of the libraries the Python files of a tree import. */
+/** Which of the libraries the Python files of a tree use. */
 export function frameworksOf(tree: SourceTree): ReadonlySet<Framework> {
   const found = new Set<Framework>();
-  const entries = Object.entries(IMPORTS) as [Framework, readonly string[]][];
-  const lastParts = entries.flatMap(([, modules]) => modules.map((module) => module.slice(module.lastIndexOf('.') + 1)));
-  for (const module of pythonFilesWith(tree, lastParts).modules) {
-    for (const imported of namesOf(module).imports) {
-      for (const [framework, wanted] of entries) {
-        if (wanted.some((name) => imported === name || imported.startsWith(`${name}.`))) found.add(framework);
-      }
+  const signs = Object.entries(SIGNS) as [Framework, readonly RegExp[]][];
+  for (const path of tree.paths) {
+    const text = isPython(path) ? tree.read(path) : null;
+    if (text === null) continue;
+    for (const [framework, patterns] of signs) {
+      if (!found.has(framework) && patterns.every((pattern) => pattern.test(text))) found.add(framework);
     }
   }
   return found;

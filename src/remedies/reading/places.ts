@@ -15,6 +15,20 @@ export function placeOf({ module, call }: Pick<CallSite, 'module' | 'call'>): Pl
   return { file: module.path, line: call.span.startLine, symbol: around?.text ?? null };
 }
 
+/** More places than this help nobody. */
+const MAX_PLACES = 8;
+
+export function placesOf(sites: readonly Pick<CallSite, 'module' | 'call'>[]): Place[] {
+  return sites.slice(0, MAX_PLACES).map(placeOf);
+}
+
+/** The sites in files that the profile points at; all of them when it points at none. */
+export function supported(sites: readonly CallSite[], finding: Pick<Finding, 'locations'>): CallSite[] {
+  const proven = provenFiles(finding);
+  const inProven = sites.filter(({ module }) => proven.includes(module.path));
+  return inProven.length > 0 ? inProven : [...sites];
+}
+
 /** Call sites with those first that the profile points at: the same lines, then the same file. */
 export function bySupport(sites: readonly CallSite[], finding: Pick<Finding, 'locations'>): CallSite[] {
   const support = ({ module, call }: CallSite): number => {
