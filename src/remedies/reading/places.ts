@@ -10,7 +10,7 @@ export function provenFiles(finding: Pick<Finding, 'locations'>): string[] {
   return finding.locations.filter((location) => location.provenBy !== 'syntax').map((location) => location.file);
 }
 
-export function placeOf({ module, call }: Pick<CallSite, 'module' | 'call'>): Place {
+function placeOf({ module, call }: Pick<CallSite, 'module' | 'call'>): Place {
   const around = call.enclosing.find((enclosure) => enclosure.kind === 'function');
   return { file: module.path, line: call.span.startLine, symbol: around?.text ?? null };
 }
