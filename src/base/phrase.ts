@@ -28,9 +28,9 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)}${NBSP}${units[unit]}`;
 }
 
-/** 0,1,2,3,7 → "0–3, 7" (en) or "0～3、7" (zh). */
+/** 0,1,2,3,7 → "0–3, 7" (en) or "0～3、7" (zh). A negative number stands for an unknown rank: "?". */
 export function formatRanks(ranks: readonly number[], lang: Lang): string {
-  const sorted = [...new Set(ranks)].sort((a, b) => a - b);
+  const sorted = [...new Set(ranks)].filter((r) => r >= 0).sort((a, b) => a - b);
   const runs: string[] = [];
   for (let i = 0; i < sorted.length; ) {
     let j = i;
@@ -41,6 +41,7 @@ export function formatRanks(ranks: readonly number[], lang: Lang): string {
     i = j + 1;
   }
   if (runs.length > 12) runs.splice(12, runs.length - 12, '…');
+  if (sorted.length < new Set(ranks).size) runs.push('?');
   return runs.join(lang === 'en' ? ', ' : '、');
 }
 

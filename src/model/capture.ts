@@ -109,6 +109,11 @@ export interface TraceTables {
   readonly launches: ReadonlyMap<number, ReadonlyMap<number, number>>;
   /** Framework-side instant and thread for a device task, keyed by the task's start in ns (async_npu flow). */
   readonly issued: ReadonlyMap<number, { at: number; tid: number }>;
+  /**
+   * Task queue: each dequeue range on the launching thread with the host instant and thread that enqueued it. Ascending by start.
+   * What happens on the launching thread belongs to the code that enqueued it.
+   */
+  readonly queue: readonly { readonly start: number; readonly end: number; readonly tid: number; readonly at: number; readonly from: number }[];
   /** Overlap Analysis lanes, as written. */
   readonly lanes: { computing: Spans; communication: Spans; exposed: Spans; free: Spans } | null;
   /** First user frame of a call stack, by frame id: `file`, `line`, `func`. */
@@ -166,10 +171,8 @@ export interface CollectiveRecord {
 }
 
 export interface LinkSummary {
-  /** Largest rank number in any link id, by group hash. */
-  readonly maxId: ReadonlyMap<string, number>;
-  /** Distinct rank numbers in link ids, by group hash. */
-  readonly members: ReadonlyMap<string, number>;
+  /** Distinct rank numbers in link ids, ascending, by group hash. 0, 1, … n−1 are group-local numbers; anything else is global ranks. */
+  readonly ids: ReadonlyMap<string, readonly number[]>;
 }
 
 export interface ApiRow {

@@ -1,3 +1,4 @@
+import { formatEstimate, inUnit, type Unit, withThousands } from '../base/figures.ts';
 import { formatShare } from '../base/phrase.ts';
 import type { Lang } from '../model/lang.ts';
 import type { Saving } from '../model/report.ts';
@@ -7,54 +8,9 @@ import type { Saving } from '../model/report.ts';
  * Steps keep three significant digits; savings are estimates and get whole milliseconds from 10 ms.
  */
 
+export { articleFor, formatEstimate, formatTime } from '../base/figures.ts';
+
 const NBSP = '\u00a0';
-
-type Unit = 's' | 'ms' | 'µs';
-
-const PER_MS: Readonly<Record<Unit, number>> = { s: 1 / 1000, ms: 1, µs: 1000 };
-
-function unitOf(ms: number): Unit {
-  const abs = Math.abs(ms);
-  if (abs >= 9_999.5) return 's';
-  return abs === 0 || abs >= 0.0995 ? 'ms' : 'µs';
-}
-
-function withThousands(fixed: string): string {
-  return fixed.replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, ',');
-}
-
-function inUnit(ms: number, unit: Unit, decimals: number): string {
-  return withThousands((Math.abs(ms) * PER_MS[unit]).toFixed(decimals));
-}
-
-/** Decimals that leave `significant` digits, at most `most`. */
-function decimalsFor(value: number, significant: number, most: number): number {
-  for (let decimals = most; decimals > 0; decimals--) {
-    const digits = value
-      .toFixed(decimals)
-      .replace(/^0?\.?0*/, '')
-      .replace('.', '').length;
-    if (digits <= significant) return decimals;
-  }
-  return 0;
-}
-
-function figure(ms: number, significant: number): string {
-  const unit = unitOf(ms);
-  const value = Math.abs(ms) * PER_MS[unit];
-  const decimals = unit === 'µs' || value === 0 ? 0 : decimalsFor(value, significant, unit === 's' ? 1 : 2);
-  return `${ms < 0 ? '−' : ''}${inUnit(ms, unit, decimals)}${NBSP}${unit}`;
-}
-
-/** A measured time: `812 ms`, `40.6 ms`, `12.0 s`. */
-export function formatTime(ms: number): string {
-  return figure(ms, 3);
-}
-
-/** An estimated time: `94 ms`, `9.4 ms`, `0.62 ms`. */
-export function formatEstimate(ms: number): string {
-  return figure(ms, 2);
-}
 
 /** A figure of a table whose header carries the unit: milliseconds, one decimal. Absent is not zero. */
 export function formatColumnMs(ms: number | null): string {
@@ -99,12 +55,6 @@ export function formatSavingLine(perStepMs: { floor?: number; likely: number | n
 /** A share of the step: `16 %` or `16%`. */
 export function formatPercent(share: number, lang: Lang): string {
   return formatShare(share, lang);
-}
-
-/** The English article a spoken number needs: "an 812 ms step", "a 741 ms step". */
-export function articleFor(figureText: string): 'a' | 'an' {
-  const whole = /^\d[\d,]*/.exec(figureText)?.[0] ?? '';
-  return whole.startsWith('8') || /^(11|18)(,|$)/.test(whole) ? 'an' : 'a';
 }
 
 /** Parts to whole cells by largest remainder: never negative, and the sum is `cells` or, without any time, 0. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { formatMs, formatShare, say } from '../base/phrase.ts';
+import { articleFor, formatEstimate, formatTime } from '../base/figures.ts';
+import { formatShare, say } from '../base/phrase.ts';
 import { median } from '../base/statistics.ts';
 import type { JobFacts } from '../facts/job/index.ts';
 import { lateness } from '../facts/job/lateness.ts';
@@ -509,12 +510,10 @@ function views(job: JobFacts): Report['views'] {
       madUs: orNull(job.clock.mad[i]! / 1000),
     })),
     replay: { usable: job.replay !== null, reason: job.noReplay, error: job.replay === null ? null : round(job.replay.error) },
-    operators: job.ranks
-      .slice(0, 64)
-      .map((r) => ({
-        rank: r.rank,
-        types: r.operators.slice(0, 20).map((t) => ({ type: t.type, core: t.core, count: t.count, ms: round(t.ns / 1e6) })),
-      })),
+    operators: job.ranks.slice(0, 64).map((r) => ({
+      rank: r.rank,
+      types: r.operators.slice(0, 20).map((t) => ({ type: t.type, core: t.core, count: t.count, ms: round(t.ns / 1e6) })),
+    })),
     paceRank: job.ranks[job.steps.pace]?.rank ?? null,
   };
 }
@@ -539,20 +538,20 @@ function verdictOf(report: Report, causes: number, ranksMissing: boolean): Repor
   const note = report.notes[0] === undefined ? '' : zh ? `${report.notes[0]}` : ` ${report.notes[0]}`;
   if (causes === 0) {
     const text = zh
-      ? `${partial ? `profile 不完整${ofRanks}，未发现值得修改的原因` : '无需修改'}：迭代 ${formatMs(step)}，没有超过报告下限的原因。${note}`
-      : `${partial ? `Incomplete profile${ofRanks}, nothing to change found` : 'Nothing to change'}: step ${formatMs(step)}, no cause above the reporting floor.${note}`;
+      ? `${partial ? `profile 不完整${ofRanks}，未发现值得修改的原因` : '无需修改'}：迭代 ${formatTime(step)}，没有超过报告下限的原因。${note}`
+      : `${partial ? `Incomplete profile${ofRanks}, nothing to change found` : 'Nothing to change'}: step ${formatTime(step)}, no cause above the reporting floor.${note}`;
     return { outcome: partial ? 'incomplete' : 'quiet', text };
   }
   const cost =
     likely === null || likely === 0
       ? zh
-        ? `最多 ${formatMs(ceiling)}（${share(ceiling)}）`
-        : `up to ${formatMs(ceiling)} (${share(ceiling)})`
+        ? `最多 ${formatEstimate(ceiling)}（${share(ceiling)}）`
+        : `up to ${formatEstimate(ceiling)} (${share(ceiling)})`
       : zh
-        ? `约 ${formatMs(likely)}（${share(likely)}）`
-        : `about ${formatMs(likely)} (${share(likely)})`;
+        ? `约 ${formatEstimate(likely)}（${share(likely)}）`
+        : `about ${formatEstimate(likely)} (${share(likely)})`;
   const text = zh
-    ? `${partial ? `profile 不完整${ofRanks}，` : ''}${causes} 个原因让每个 ${formatMs(step)} 的迭代多花${cost}。${note}`
-    : `${partial ? `Incomplete profile${ofRanks}: ` : ''}${causes} ${causes === 1 ? 'cause costs' : 'causes cost'} ${cost} of a ${formatMs(step)} step.${note}`;
+    ? `${partial ? `profile 不完整${ofRanks}，` : ''}${causes} 个原因让每个 ${formatTime(step)} 的迭代多花${cost}。${note}`
+    : `${partial ? `Incomplete profile${ofRanks}: ` : ''}${causes} ${causes === 1 ? 'cause costs' : 'causes cost'} ${cost} of ${articleFor(formatTime(step))} ${formatTime(step)} step.${note}`;
   return { outcome: partial ? 'incomplete' : 'causes', text };
 }

@@ -1,3 +1,4 @@
+import { formatEstimate } from '../base/figures.ts';
 import { formatMs, formatShare } from '../base/phrase.ts';
 import type { GateConfig } from '../config/schema.ts';
 import type { Lang } from '../model/lang.ts';
@@ -32,7 +33,7 @@ export function evaluateGate(report: Report, gate: GateConfig | null): Gate | nu
     const limit = gate.severity;
     for (const finding of counted) {
       if (RANK[finding.severity] < RANK[limit]) continue;
-      const cost = formatMs(finding.saving!.perStepMs.likely!);
+      const cost = formatEstimate(finding.saving!.perStepMs.likely!);
       because.push(
         say(
           `${finding.title}: ${SEVERITY_WORD.en[finding.severity]}, ≈ ${cost} per step; the limit is below ${SEVERITY_WORD.en[limit]}`,
@@ -51,8 +52,8 @@ export function evaluateGate(report: Report, gate: GateConfig | null): Gate | nu
     if (ms !== undefined && total > ms) {
       because.push(
         say(
-          `causes cost ${formatMs(total)} per step together; the limit is ${formatMs(ms)}`,
-          `各原因合计每迭代 ${formatMs(total)}；上限为 ${formatMs(ms)}`,
+          `causes cost ${formatEstimate(total)} per step together; the limit is ${formatMs(ms)}`,
+          `各原因合计每迭代 ${formatEstimate(total)}；上限为 ${formatMs(ms)}`,
         ),
       );
     }

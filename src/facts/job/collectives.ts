@@ -20,7 +20,7 @@ export function matchCollectives(ranks: readonly RankFacts[]): Match[] {
   const sizes = new Map<string, number>();
   for (const rank of ranks) {
     for (const g of rank.groups) sizes.set(g.hash, g.ranks.length);
-    for (const [group, members] of rank.links?.members ?? []) if (!sizes.has(group)) sizes.set(group, members);
+    for (const [group, ids] of rank.links?.ids ?? []) if (!sizes.has(group)) sizes.set(group, ids.length);
   }
   const slots = new Map<string, { ranks: number[]; calls: number[] }>();
   const order: string[] = [];

@@ -31,15 +31,23 @@ export function world(ranks: readonly RankFacts[]): World {
       }
     }
   }
+  const named = new Set<number>();
   if (size === null) {
-    // Only the numbers in link ids tell. They count from 0 inside the group.
+    // Only the numbers in link ids tell. Without a gap from 0 on they count inside the group; otherwise they are global ranks,
+    // which name some ranks of the job but not how many there are.
     for (const r of ranks) {
-      for (const top of r.links?.maxId.values() ?? []) {
-        if (top + 1 > (size ?? 0)) {
-          size = top + 1;
+      for (const ids of r.links?.ids.values() ?? []) {
+        const local = ids.length > 0 && ids[0] === 0 && ids[ids.length - 1] === ids.length - 1;
+        if (!local) for (const id of ids) named.add(id);
+        else if (ids.length > (size ?? 0)) {
+          size = ids.length;
           basis = 'links';
         }
       }
+    }
+    if (named.size > 0) {
+      size = null;
+      basis = null;
     }
   }
   if (size !== null && present.length > 0) size = Math.max(size, present[present.length - 1]! + 1);
@@ -49,5 +57,6 @@ export function world(ranks: readonly RankFacts[]): World {
     const here = new Set(present);
     for (let r = 0; r < size; r++) if (!here.has(r)) missing.push(r);
   }
-  return { size, basis, present, missing, complete: size === null ? null : missing.length === 0 };
+  const absent = size === null ? [...named].filter((r) => !present.includes(r)).sort((a, b) => a - b) : missing;
+  return { size, basis, present, missing: absent, complete: absent.length > 0 ? false : size === null ? null : true };
 }

@@ -24,8 +24,9 @@ export function compileFacts(
   const calls = outermost(list);
   if (calls.length === 0) return null;
   const longest = calls.reduce((a, b) => (b.end - b.start > a.end - a.start ? b : a));
-  const main = trace.steps[0]?.tid ?? longest.tid;
-  const frame = frameAt(main, longest.start);
+  // With the task queue the call runs on the launching thread: its code is where the operator was enqueued.
+  const queued = trace.queue.find((q) => q.tid === longest.tid && q.start <= longest.start && q.end >= longest.start);
+  const frame = queued === undefined ? frameAt(longest.tid, longest.start) : frameAt(queued.from, queued.at);
   return {
     frame: frame === -1 ? null : trace.frames[frame]!,
     calls: calls.map((c) => ({ step: windowAt(windows, c.start), start: c.start, end: c.end, idle: covered(idle, c.start, c.end) })),

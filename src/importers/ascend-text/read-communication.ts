@@ -87,8 +87,5 @@ export function readLinks(json: unknown): LinkSummary | null {
     }
   }
   if (ids.size === 0) return null;
-  return {
-    maxId: new Map([...ids].map(([group, set]) => [group, Math.max(-1, ...set)])),
-    members: new Map([...ids].map(([group, set]) => [group, set.size])),
-  };
+  return { ids: new Map([...ids].map(([group, set]) => [group, [...set].sort((a, b) => a - b)])) };
 }

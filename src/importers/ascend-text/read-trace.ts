@@ -16,6 +16,7 @@ const K_TASK_TYPE = key('Task Type');
 const K_STACK = key('Call stack');
 const K_NAME = key('name');
 const K_COUNT = key('count');
+const K_CORRELATION = key('correlation_id');
 const K_DATA_TYPE = key('data_type');
 
 /** CANN calls worth a row: what blocks the host, what compiles, what launches. */
@@ -75,6 +76,10 @@ export async function readTrace(
   const CAT_HOST_TO_DEVICE = cats.text('HostToDevice');
   const CAT_ASYNC_NPU = cats.text('async_npu');
   const CAT_ANNOTATION = cats.text('user_annotation');
+  const CAT_ENQUEUE = cats.text('enqueue');
+  const CAT_DEQUEUE = cats.text('dequeue');
+  const enqueued = new Map<number, { at: number; tid: number }>();
+  const dequeued: { start: number; end: number; tid: number; id: number }[] = [];
   const processes = new Map<number, ReturnType<typeof rows>>();
   const processName = new Map<number, string>();
   const threadName = new Map<string, string>();
@@ -139,6 +144,12 @@ export async function readTrace(
       if (!(duration >= 0)) return;
       const pid = number(ev, ev.pidStart, ev.pidEnd);
       const tid = number(ev, ev.tidStart, ev.tidEnd);
+      if (cat === CAT_ENQUEUE || cat === CAT_DEQUEUE) {
+        const id = argNumber(ev, K_CORRELATION);
+        if (cat === CAT_ENQUEUE) enqueued.set(id, { at: start, tid });
+        else dequeued.push({ start, end: start + duration, tid, id });
+        return;
+      }
       const name = ev.nameStart < 0 ? names.text('') : names.bytes(ev.buf, ev.nameStart, ev.nameEnd);
       if (cat === CAT_CPU_OP || cat === CAT_ANNOTATION) {
         let step = isStep.get(name);
@@ -162,7 +173,7 @@ export async function readTrace(
       table.duration.push(duration);
       table.tid.push(tid);
       if (cat === CAT_CPU_OP) {
-                table.taskType.push(-2);
+        table.taskType.push(-2);
         table.frame.push(frameOf(ev));
         table.count.push(Number.NaN);
         table.dataType.push(-1);
@@ -287,6 +298,12 @@ export async function readTrace(
     }
   }
   steps.sort((a, b) => a.start - b.start);
+  const queue: { start: number; end: number; tid: number; at: number; from: number }[] = [];
+  for (const { start, end, tid, id } of dequeued) {
+    const from = enqueued.get(id);
+    if (from !== undefined) queue.push({ start, end, tid, at: from.at, from: from.tid });
+  }
+  queue.sort((a, b) => a.start - b.start);
 
   const tables: TraceTables = {
     steps,
@@ -315,6 +332,7 @@ export async function readTrace(
     },
     launches,
     issued,
+    queue,
     lanes: hasLanes
       ? {
           computing: spansOf(lanes.computing),

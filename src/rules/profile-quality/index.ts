@@ -29,8 +29,11 @@ export default defineRule({
     const { world } = job;
     if (world.missing.length > 0) {
       add('ranks', {
-        text: { en: '{n:int} of {size:int} ranks are missing ({ranks:ranks})', zh: '缺少 {n:int}/{size:int} 张卡（{ranks:ranks}）' },
-        params: { n: world.missing.length, size: world.size!, ranks: world.missing.slice(0, 64) },
+        text:
+          world.size === null
+            ? { en: 'at least {n:int} ranks are missing ({ranks:ranks})', zh: '至少缺少 {n:int} 张卡（{ranks:ranks}）' }
+            : { en: '{n:int} of {size:int} ranks are missing ({ranks:ranks})', zh: '缺少 {n:int}/{size:int} 张卡（{ranks:ranks}）' },
+        params: { n: world.missing.length, size: world.size, ranks: world.missing.slice(0, 64) },
       });
     } else if (world.complete === null && job.noReplay === 'ranks-missing') {
       const first = [...job.arrivals].sort((a, b) => b.body - a.body)[0];
