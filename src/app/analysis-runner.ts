@@ -49,7 +49,16 @@ export function createAnalysisRunner(analyser: string, limits: AnalysisLimits, s
   return (request, hooks) =>
     new Promise<Report>((resolve, reject) => {
       const child = fork(siblingModule('analysis-worker', import.meta.url), [analyser], {
-        execArgv: [`--max-old-space-size=${Math.floor(limits.memoryMb)}`, '--disable-warning=ExperimentalWarning'],
+        execArgv: [
+          `--max-old-space-size=${Math.floor(limits.memoryMb)}`,
+          '--disable-warning=ExperimentalWarning',
+          // Reading only, apart from its own scratch folder; no processes of its own. The Python parser is an addon.
+          '--permission',
+          '--allow-fs-read=*',
+          `--allow-fs-write=${scratch}`,
+          '--allow-worker',
+          '--allow-addons',
+        ],
         env: { PATH: process.env.PATH ?? '', TMPDIR: scratch, NODE_ENV: 'production' },
         cwd: scratch,
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

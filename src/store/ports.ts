@@ -65,6 +65,8 @@ export interface Requests {
   pendingSubjects(limit: number): Promise<readonly string[]>;
   /** Counts one more attempt and remembers what has been learnt, before the work starts. */
   begin(ids: readonly number[]): Promise<void>;
+  /** Takes back a `begin`: the try was ended from outside and says nothing about the work. */
+  uncount(ids: readonly number[]): Promise<void>;
   rewrite(id: number, payload: unknown): Promise<void>;
   settle(ids: readonly number[], outcome: 'done' | 'failed', note: string): Promise<void>;
   /** Makes failed requests of a delivery pending again, for a redelivery by hand. Returns their subjects. */

@@ -107,6 +107,13 @@ function requests(db: Database, now: Clock): Requests {
         [now(), ...ids],
       );
     },
+    async uncount(ids) {
+      if (ids.length === 0) return;
+      await db.query(
+        `UPDATE npu_advisor.requests SET attempts = greatest(attempts - 1, 0), updated_at = $1 WHERE id IN (${placeholders(ids.length, 2)})`,
+        [now(), ...ids],
+      );
+    },
     async rewrite(id, payload) {
       await db.query('UPDATE npu_advisor.requests SET payload = $1, updated_at = $2 WHERE id = $3', [JSON.stringify(payload), now(), id]);
     },

@@ -132,7 +132,10 @@ describe('a profile that arrives', () => {
 
     const { pull } = await analyse(ONE_FINDING);
     expect(sticky(pull)).toHaveLength(1);
-    world.repository.pushTo(pull, { 'train.py': `${TRAIN_PY}# better\n` });
+    const next = world.repository.pushTo(pull, { 'train.py': `${TRAIN_PY}# better\n` });
+    await world.hub.deliver('pull_request', { action: 'synchronize', pr: pull });
+    const waiting = await until(world, pull, (view) => view.comments[0]?.body.includes(next.slice(0, 7)) === true, 'the footer');
+    expect(waiting.comments[0]?.body).toContain('1 cause costs about 94');
     await completed(addRun(world, pull, { findings: [] }));
     await until(world, pull, (view) => view.checks.length === 2 && view.checks.every((c) => c.status === 'completed'), 'second check');
     await untilQuiet(world, 400);

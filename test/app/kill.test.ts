@@ -94,6 +94,42 @@ describe('a server killed at any point', () => {
   });
 });
 
+describe('a server that is told to stop', () => {
+  it('finishes a short analysis and ends with 0', async () => {
+    const world = await createWorld({ template });
+    try {
+      const server = await world.start();
+      const pull = openPull(world);
+      await world.hub.deliver('workflow_run', { action: 'completed', run: addRun(world, pull, { ...ONE_FINDING, delayMs: 1500 }) });
+      await until(world, pull, (view) => view.checks.some((check) => check.status === 'in_progress'), 'analysing');
+      server.child.kill('SIGTERM');
+      expect(await server.exited).toEqual({ code: 0, signal: null });
+      expect(world.hub.view(pull).checks[0]?.status).toBe('completed');
+      expect(world.hub.view(pull).reviews).toHaveLength(1);
+    } finally {
+      await world.close();
+    }
+  });
+
+  it('leaves a long one to the next start', async () => {
+    const world = await createWorld({ template });
+    try {
+      const server = await world.start({ NPU_ADVISOR_DRAIN_S: '0' });
+      const pull = openPull(world);
+      await world.hub.deliver('workflow_run', { action: 'completed', run: addRun(world, pull, { ...ONE_FINDING, delayMs: 4000 }) });
+      await until(world, pull, (view) => view.checks.some((check) => check.status === 'in_progress'), 'analysing');
+      server.child.kill('SIGTERM');
+      expect((await server.exited).code).toBe(0);
+      expect(world.hub.view(pull).comments).toEqual([]);
+      await world.start();
+      await until(world, pull, (view) => view.reviews.length === 1, 'published');
+      expect(world.hub.view(pull).comments).toHaveLength(1);
+    } finally {
+      await world.close();
+    }
+  });
+});
+
 describe('a server that was down', () => {
   it('asks for what it missed', async () => {
     const world = await createWorld({ template });

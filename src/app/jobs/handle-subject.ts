@@ -15,6 +15,7 @@ import type { WorkRequest } from '../../store/ports.ts';
 import { type Analysis, analysePullRequest, concludeOverdue, isRunAccepted, publishGivingUp } from './analyse-pull-request.ts';
 import { concludeOpenCheck, ensureCheck, plainCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
+import { showPending } from './publish.ts';
 import { type AnalyseRequest, PullRequestRequest, type Target, TaskRequest } from './request.ts';
 import { readSettings } from './settings.ts';
 import { subjectOf } from './subject.ts';
@@ -86,6 +87,7 @@ async function handleHead(
     // The run may have finished before the pull request was opened; then there is something to analyse already.
     const common = { installationId, repository, pr: task.pr, headSha, run: null, isAsked: false, commentId: null };
     await requestAnalysis(deps, origin, common);
+    await showPending(deps, target, pull, config.lang);
   }
 }
 
@@ -251,7 +253,10 @@ function createSettle(deps: Dependencies, subject: string): Settle {
       const note = await work();
       await deps.store.requests.settle(ids, 'done', note);
     } catch (error) {
-      if (deps.signal.aborted) throw error;
+      if (deps.signal.aborted) {
+        await deps.store.requests.uncount(ids);
+        throw error;
+      }
       if (attempt >= deps.options.attempts || isHopeless(error)) return abandon(error);
       deps.log.warn({ err: error, subject, attempt }, 'job failed, will be tried again');
       throw error;

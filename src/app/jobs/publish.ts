@@ -13,7 +13,7 @@ import {
 } from '../../github/publish/review.ts';
 import { type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
 import type { Lang } from '../../model/lang.ts';
-import type { Finding, Report } from '../../model/report.ts';
+import { type Finding, Report } from '../../model/report.ts';
 import { renderCheck } from '../../render/check.ts';
 import { renderComment } from '../../render/comment.ts';
 import { renderReviewBody, renderReviewComment } from '../../render/review.ts';
@@ -214,6 +214,41 @@ export async function publish(deps: Dependencies, publication: Publication): Pro
   // Second edit, without a mail to anyone: the rows of the comment now link to their suggestions.
   posted = await listPostedSuggestions(octokit, repository, pull.number, app);
   await deps.store.database.exclusively(`comment/${repository.id}/${pull.number}`, syncComment);
+}
+
+/**
+ * A new commit: the comment, if there is one, keeps the figures of the commit before and says that newer ones are on their way.
+ */
+export async function showPending(deps: Dependencies, target: Target, pull: PullRequest, lang: Lang): Promise<void> {
+  const { repository, installationId } = target;
+  await deps.store.database.exclusively(`comment/${repository.id}/${pull.number}`, async () => {
+    const state = await deps.store.pullRequests.find(repository.id, pull.number);
+    if (state === null || state.commentId === null || state.reportedSha === null || state.reportedSha === pull.headSha) return;
+    const kept = Report.safeParse(await deps.store.reports.latest(repository.id, state.reportedSha));
+    if (!kept.success || kept.data.lang !== lang) return;
+    const octokit = await deps.github.client(installationId, repository, PERMISSIONS.publish);
+    const app = await deps.github.identity();
+    const [comment] = await listOwnComments(octokit, repository, pull.number, app, COMMENT_MARKER);
+    // Only a comment that still shows that report; anything else is newer than what we know.
+    if (comment?.id !== state.commentId || !comment.body.includes(` sha=${state.reportedSha} `)) return;
+    const body = renderComment({
+      lang,
+      appSlug: app.slug,
+      pr: pull.number,
+      sha: state.reportedSha,
+      links: { htmlBase: pull.headHtmlUrl, report: (await deps.store.checks.find(repository.id, state.reportedSha))?.url ?? null },
+      state: 'report',
+      report: kept.data,
+      reportHash: hashReport(kept.data),
+      suggestions: suggestionUrls(kept.data, await listPostedSuggestions(octokit, repository, pull.number, app)),
+      previous: state.before,
+      baselineMissing: false,
+      fromFork: pull.headRepoId !== pull.baseRepoId,
+      pendingSha: pull.headSha,
+    });
+    await applyComment(octokit, repository, pull.number, [{ op: 'update', id: comment.id, body }]);
+    await deps.store.pullRequests.put({ ...state, bodyHash: hashBody(body) });
+  });
 }
 
 function annotatableIn(source: ReadonlyMap<string, string>): (path: string, line: number) => boolean {
