@@ -16,7 +16,7 @@ import { Report } from '../../model/report.ts';
 import type { NoProfileReason, WorkflowRef } from '../../render/views.ts';
 import { evaluateGate } from '../../report/gate.ts';
 import { ARCHIVE_ERROR } from '../analysis-protocol.ts';
-import { concludeOpenCheck, ensureCheck, plainCheck, writeCheck } from './check-run.ts';
+import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { type Publication, publish, type Statement } from './publish.ts';
 import type { AnalyseRequest, Target } from './request.ts';
@@ -175,7 +175,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
     return 'published';
   }
   const config = settings.value;
-  const check = await ensureCheck(deps, place, plainCheck('queued', config.lang), config.deadline_minutes);
+  const check = await ensureCheck(deps, place, await openCheck(deps, place, config.lang, 'waiting'), config.deadline_minutes);
   const publication = {
     target,
     pull,
@@ -245,7 +245,7 @@ async function makeReport(
       const paths = await download(deps, octokit, target, artifacts, folder);
       deps.killPoint('after-download');
       const place = { target, sha: headSha, pr };
-      await writeCheck(deps, place, { ...plainCheck('queued', config.lang), status: 'in_progress' }, false);
+      await writeCheck(deps, place, await openCheck(deps, place, config.lang, 'analysing'), false);
       const { lang, thresholds, disabled_rules: disabledRules, gate } = config;
       return deps.runAnalysis(
         { paths, options: { lang, thresholds, disabledRules, gate }, source },
@@ -287,12 +287,8 @@ async function publishConfigProblem(
   problems: readonly ConfigProblem[],
 ): Promise<void> {
   const { target, headSha } = analysis;
-  const check = await ensureCheck(
-    deps,
-    { target, sha: headSha, pr: pull.number },
-    plainCheck('queued', 'en'),
-    DEFAULT_CONFIG.deadline_minutes,
-  );
+  const place = { target, sha: headSha, pr: pull.number };
+  const check = await ensureCheck(deps, place, await openCheck(deps, place, 'en', 'waiting'), DEFAULT_CONFIG.deadline_minutes);
   const file = problems[0]?.file ?? CONFIG_PATH;
   await publish(deps, {
     target,

@@ -2,22 +2,12 @@ import { PERMISSIONS } from '../../github/client.ts';
 import { RERUN_ACTION } from '../../github/intake.ts';
 import { createCheck, type DesiredCheck, findCheck, updateCheck } from '../../github/publish/check.ts';
 import type { Lang } from '../../model/lang.ts';
+import { renderCheck } from '../../render/check.ts';
 import type { CheckRecord } from '../../store/ports.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Target } from './request.ts';
 
 const TEXT = {
-  queued: {
-    en: {
-      title: 'Waiting for a profile',
-      summary:
-        'A workflow run of this commit has to upload an Ascend profile as an artifact. `/npu-advise status` says what is waited for.',
-    },
-    zh: {
-      title: '等待 profile',
-      summary: '该提交的工作流需要以 artifact 形式上传 Ascend profile。`/npu-advise status` 可查看正在等待的内容。',
-    },
-  },
   superseded: {
     en: { title: 'Superseded by a newer commit', summary: 'The pull request has moved on; its newest commit has a check of its own.' },
     zh: { title: '已被更新的提交取代', summary: '本 PR 已有更新的提交，最新提交有自己的检查。' },
@@ -35,17 +25,17 @@ const TEXT = {
   },
 } as const;
 
-/** A check that carries no report. */
+/** A check that is concluded without having looked at anything. */
 export function plainCheck(kind: keyof typeof TEXT, lang: Lang): DesiredCheck {
-  const isOpen = kind === 'queued';
-  return {
-    status: isOpen ? 'queued' : 'completed',
-    conclusion: isOpen ? null : 'neutral',
-    ...TEXT[kind][lang],
-    text: '',
-    annotations: [],
-    actions: [],
-  };
+  return { status: 'completed', conclusion: 'neutral', ...TEXT[kind][lang], text: '', annotations: [], actions: [] };
+}
+
+/** A check that waits for a profile, or whose profile is being read. */
+export async function openCheck(deps: Dependencies, place: CheckPlace, lang: Lang, phase: 'waiting' | 'analysing'): Promise<DesiredCheck> {
+  const { slug } = await deps.github.identity();
+  const comment = { lang, appSlug: slug, pr: place.pr, sha: place.sha, links: { htmlBase: null, report: null }, workflow: null } as const;
+  const rendered = renderCheck({ comment: { ...comment, state: 'running', phase }, annotatable: () => false });
+  return { ...rendered, status: phase === 'waiting' ? 'queued' : 'in_progress', actions: [] };
 }
 
 /** The button of a finished check. */

@@ -13,7 +13,7 @@ import { Report } from '../../model/report.ts';
 import { prose } from '../../render/escape.ts';
 import type { WorkRequest } from '../../store/ports.ts';
 import { type Analysis, analysePullRequest, concludeOverdue, isRunAccepted, publishGivingUp } from './analyse-pull-request.ts';
-import { concludeOpenCheck, ensureCheck, plainCheck, writeCheck } from './check-run.ts';
+import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { showPending } from './publish.ts';
 import { type AnalyseRequest, PullRequestRequest, type Target, TaskRequest } from './request.ts';
@@ -82,7 +82,8 @@ async function handleHead(
   const settings = await readSettings(deps, target, pull.baseRef, octokit);
   const config = settings.ok ? settings.value : DEFAULT_CONFIG;
   const known = await deps.store.checks.find(repository.id, headSha);
-  const check = await ensureCheck(deps, { target, sha: headSha, pr: task.pr }, plainCheck('queued', config.lang), config.deadline_minutes);
+  const place = { target, sha: headSha, pr: task.pr };
+  const check = await ensureCheck(deps, place, await openCheck(deps, place, config.lang, 'waiting'), config.deadline_minutes);
   if (known === null && check.phase === 'queued') {
     // The run may have finished before the pull request was opened; then there is something to analyse already.
     const common = { installationId, repository, pr: task.pr, headSha, run: null, isAsked: false, commentId: null };
