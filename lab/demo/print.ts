@@ -1,0 +1,70 @@
+/** The answer of the App as text for a terminal. */
+import type { PullView, Violation } from '../loopback-github/index.ts';
+
+const RULE = '─'.repeat(80);
+
+/** Markdown without what only a browser can use: marker comments, link targets, tags of fold-outs. */
+export function readable(markdown: string): string {
+  return markdown
+    .replace(/<!--[\s\S]*?-->\n?/g, '')
+    .replace(/<details><summary>(.*?)<\/summary>/g, '▸ $1')
+    .replace(/<\/?(?:details|sub)>\n?/g, '')
+    .replace(/\[((?:[^\]\\]|\\.)*)\]\([^)\s]*\)/g, '$1')
+    .replace(/\\([\\`*_{}[\]()#+\-.!|<>~])/g, '$1')
+    .replaceAll('\u00a0', ' ')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim();
+}
+
+function heading(text: string): string[] {
+  return ['', RULE, text, RULE];
+}
+
+function checkLines(check: PullView['checks'][number], commentBody: string): string[] {
+  const summary = readable(check.summary ?? '');
+  return [
+    ...heading(`Check run: ${check.name} · ${check.status} · ${check.conclusion ?? 'no conclusion'}`),
+    `Title:   ${readable(check.title ?? '')}`,
+    ...(check.actions.length > 0 ? [`Buttons: ${check.actions.map(({ label }) => label).join(', ')}`] : []),
+    '',
+    'Summary:',
+    commentBody.includes(summary) ? 'the text of the comment' : summary,
+    ...(check.annotations.length > 0 ? ['', 'Annotations:'] : []),
+    ...check.annotations.flatMap(({ path, start_line: line, annotation_level: level, title, message }) => [
+      `- ${path}:${line} · ${level} · ${title ?? ''}`,
+      ...message.split('\n').map((text) => `    ${text}`),
+    ]),
+  ];
+}
+
+function reviewLines(review: PullView['reviews'][number]): string[] {
+  return [
+    ...heading(`Suggestions: review by ${review.author}`),
+    readable(review.body),
+    ...review.comments.flatMap(({ path, line, startLine, body }) => [
+      '',
+      `${path}:${startLine !== null && startLine !== line ? `${startLine}-` : ''}${line}`,
+      ...readable(body)
+        .split('\n')
+        .map((text) => (text === '' ? '' : `    ${text}`)),
+    ]),
+  ];
+}
+
+/** Comment, check runs and suggestions of a pull request. */
+export function answerText(view: PullView): string {
+  const comments = view.comments.filter(({ viaApp }) => viaApp);
+  const bodies = comments.map(({ body }) => readable(body));
+  return [
+    `Pull request #${view.number}: ${view.title}`,
+    ...comments.flatMap(({ author }, i) => [...heading(`Comment by ${author}`), bodies[i]!]),
+    ...view.checks.flatMap((check) => checkLines(check, bodies.join('\n'))),
+    ...(view.reviews.length === 0 ? [...heading('Suggestions'), 'none on lines of this diff'] : view.reviews.flatMap(reviewLines)),
+    '',
+  ].join('\n');
+}
+
+/** What did not fit GitHub's description or rules, one line each. */
+export function violationText(violations: readonly Violation[]): string {
+  return violations.map(({ side, exchange, faults }) => `violation (${side}): ${exchange}: ${faults.join('; ')}`).join('\n');
+}
