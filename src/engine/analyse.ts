@@ -2,8 +2,7 @@ import { AdviseError, messageOf } from '../base/errors.ts';
 import { say } from '../base/phrase.ts';
 import type { GateConfig } from '../config/schema.ts';
 import { jobFacts } from '../facts/job/index.ts';
-import { rankFacts } from '../facts/rank/index.ts';
-import { findRankFolders, type RankFolder, readRank } from '../importers/ascend-text/index.ts';
+import { findRankFolders, type RankFolder } from '../importers/ascend-text/index.ts';
 import type { InputRecord } from '../model/capture.ts';
 import type { Capability, RankFacts } from '../model/facts.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
@@ -17,6 +16,7 @@ import { evaluateGate } from '../report/gate.ts';
 import { RULES } from '../rules/index.ts';
 import { matchFrame } from '../source/match-frame.ts';
 import type { ProfileEntry, ProfileSource } from '../sources/source.ts';
+import { readRanks } from './read-ranks.ts';
 import { socOf } from './soc.ts';
 import { VERSION } from './version.ts';
 
@@ -58,16 +58,7 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
   if (folders.length === 0) throw nothingToRead(input.sources, rest, options.lang);
 
   const total = folders.reduce((sum, f) => sum + f.entries.reduce((s, e) => s + e.bytes, 0), 0);
-  let done = 0;
-  const ranks: RankFacts[] = [];
-  for (const folder of folders) {
-    input.signal?.throwIfAborted();
-    const capture = await readRank(folder, (bytes) => {
-      done += bytes;
-      input.onProgress?.({ phase: 'read', done, total });
-    });
-    ranks.push(rankFacts(capture));
-  }
+  const ranks = await readRanks(folders, (done) => input.onProgress?.({ phase: 'read', done, total }), input.signal);
   const notes: Message[] = [];
   const kept = newestPerRank(ranks, notes);
   for (const rank of ranks) inputs.push(...rank.inputs);
@@ -100,7 +91,7 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
 
 function prefixed(folder: RankFolder, label: string): RankFolder {
   const join = (path: string): string => (path === '' ? label : `${label}/${path}`);
-  return { folder: join(folder.folder), entries: folder.entries.map((e) => ({ path: join(e.path), bytes: e.bytes, open: e.open })) };
+  return { folder: join(folder.folder), entries: folder.entries.map((e) => ({ ...e, path: join(e.path) })) };
 }
 
 const NEEDS: Record<Capability, L10n> = {

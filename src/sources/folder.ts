@@ -8,7 +8,7 @@ import type { ProfileEntry, ProfileSource } from './source.ts';
 const CHUNK = 1 << 20;
 
 export function fileEntry(file: string, path: string, bytes: number): ProfileEntry {
-  return { path, bytes, open: () => createReadStream(file, { highWaterMark: CHUNK }) };
+  return { path, bytes, place: { file }, open: () => createReadStream(file, { highWaterMark: CHUNK }) };
 }
 
 /** Lists a folder. Symbolic links are not followed. */

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { AdviseError } from '../base/errors.ts';
 import { fileEntry, openFolder } from './folder.ts';
 import { DEFAULT_LIMITS, type SourceLimits } from './limits.ts';
-import type { ProfileSource } from './source.ts';
+import type { EntryPlace, ProfileEntry, ProfileSource } from './source.ts';
 import { openTar } from './tar.ts';
 import { looksLikeZip, openZip } from './zip.ts';
 
@@ -50,4 +50,23 @@ export async function openSource(path: string, limits: SourceLimits = DEFAULT_LI
   if (await isTar(path)) return openTar(path, false, limits);
   if (/\.(tar\.gz|tgz)$/i.test(path) && (await isGzip(path))) return openTar(path, true, limits);
   return { label: basename(path), kind: 'file', entries: [fileEntry(path, basename(path), info.size)], close: async () => {} };
+}
+
+/** Opens an entry again from its place. */
+export type PlaceOpener = (entry: { readonly path: string; readonly bytes: number; readonly place: EntryPlace }) => Promise<ProfileEntry>;
+
+/** An opener that keeps each zip open between calls. */
+export function openPlace(limits: SourceLimits = DEFAULT_LIMITS): PlaceOpener {
+  const zips = new Map<string, Promise<Map<string, ProfileEntry>>>();
+  return async ({ path, bytes, place }) => {
+    if ('file' in place) return fileEntry(place.file, path, bytes);
+    let members = zips.get(place.zip);
+    if (members === undefined) {
+      members = openZip(place.zip, limits).then((source) => new Map(source.entries.map((e) => [e.path, e] as const)));
+      zips.set(place.zip, members);
+    }
+    const member = (await members).get(place.member);
+    if (member === undefined) throw new AdviseError('bad-zip', `${basename(place.zip)} changed while it was read`, 'Try again.');
+    return { ...member, path };
+  };
 }

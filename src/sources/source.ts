@@ -1,7 +1,11 @@
+/** Where an entry's bytes lie, so that another thread can open it again: a file on disk, or a member of a zip file. */
+export type EntryPlace = { readonly file: string } | { readonly zip: string; readonly member: string };
+
 /** One file of an upload. `path` is relative to the upload's root, with forward slashes; it is data, never a place to write to. */
 export interface ProfileEntry {
   readonly path: string;
   readonly bytes: number;
+  readonly place: EntryPlace;
   /** Content in order; chunks may be reused by the producer after the next one is asked for. Throws AdviseError on damage. */
   open(): AsyncIterable<Buffer>;
 }

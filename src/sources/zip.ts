@@ -101,7 +101,7 @@ export async function openZip(file: string, limits: SourceLimits): Promise<Profi
     total += entry.uncompressedSize;
     if (entry.uncompressedSize > limits.maxEntryBytes || total > limits.maxTotalBytes)
       throw refuse(label, 'it unpacks to more than the size limit');
-    entries.push({ path: name, bytes: entry.uncompressedSize, open: () => inflate(zip, entry, label) });
+    entries.push({ path: name, bytes: entry.uncompressedSize, place: { zip: file, member: name }, open: () => inflate(zip, entry, label) });
   }
   return { label, kind: 'zip', entries, close: async () => zip.close() };
 }
