@@ -4,7 +4,6 @@ export interface CommandLine {
   readonly args: string[];
 }
 
-export const TOKEN = '/npu-advise';
 /** More commands in one comment than this are a mistake. */
 export const MAX_COMMANDS = 5;
 const MAX_BODY = 70_000;

@@ -60,10 +60,11 @@ export function createGitHub(options: GitHubOptions): GitHub {
     baseUrl: apiUrl,
     userAgent,
     log: quiet,
-    throttle: options.throttle ? { enabled: true } : { enabled: false },
     ...(options.throttle ? {} : { retry: { retryAfterBaseValue: 50 } }),
   } as ConstructorParameters<typeof ProbotOctokit>[0];
-  const app = new ProbotOctokit({ ...common, auth: { appId, privateKey } });
+  // GitHub counts by installation, so one that writes a lot must not slow the others down.
+  const throttle = (id: string): { throttle: { enabled: boolean; id: string } } => ({ throttle: { enabled: options.throttle, id } });
+  const app = new ProbotOctokit({ ...common, ...throttle('app'), auth: { appId, privateKey } });
   const tokens = new Map<string, { token: string; mintedAt: number }>();
   let identity: Promise<AppIdentity> | null = null;
 
@@ -95,7 +96,7 @@ export function createGitHub(options: GitHubOptions): GitHub {
         if (tokens.size > 500) tokens.clear();
         tokens.set(key, entry);
       }
-      return new ProbotOctokit({ ...common, auth: { token: entry.token } });
+      return new ProbotOctokit({ ...common, ...throttle(`installation-${installationId}`), auth: { token: entry.token } });
     },
   };
 }

@@ -1,4 +1,4 @@
-import { type AppIdentity, type Octokit, type RepositoryRef, statusOf } from '../client.ts';
+import type { AppIdentity, Octokit, RepositoryRef } from '../client.ts';
 
 export const CHECK_NAME = 'NPU Advisor';
 const MAX_ANNOTATIONS_PER_REQUEST = 50;
@@ -142,10 +142,4 @@ export async function updateCheck(octokit: Octokit, repository: RepositoryRef, c
   } else {
     await octokit.rest.checks.update({ ...where, status: desired.status, output: final });
   }
-}
-
-/** True when the error says that the commit or the check is gone, for example after the repository was deleted. */
-export function isGone(error: unknown): boolean {
-  const status = statusOf(error);
-  return status === 404 || status === 410;
 }

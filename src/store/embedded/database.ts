@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { createKeyLocks } from '../key-locks.ts';
 import type { Database } from '../ports.ts';
-import { lockFolder } from './folder-lock.ts';
 
 /** The embedded database: PostgreSQL in WebAssembly, one connection, one process, files under `folder`. */
 export interface EmbeddedDatabase extends Database {
@@ -33,22 +32,4 @@ export async function openEmbeddedFiles(folder: string): Promise<EmbeddedDatabas
     exclusively: createKeyLocks(),
     close: () => pglite.close(),
   };
-}
-
-/** Locks the folder and opens its database; closing releases both. */
-export async function openEmbedded(folder: string): Promise<EmbeddedDatabase> {
-  const lock = lockFolder(folder);
-  try {
-    const database = await openEmbeddedFiles(folder);
-    return {
-      ...database,
-      close: async () => {
-        await database.close();
-        lock.release();
-      },
-    };
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
 }
