@@ -14,7 +14,7 @@ import { torchPage } from './wording/documents.ts';
 
 const DDP = 'torch.nn.parallel.DistributedDataParallel';
 
-const TITLE = both('Stop broadcasting buffers in every forward', '不再每次前向广播 buffer');
+const TITLE = both('Pass `broadcast_buffers=False` to DDP', '给 DDP 传入 `broadcast_buffers=False`');
 
 const WHAT = both(
   'DDP copies the buffers of rank 0 to all ranks before every forward. `broadcast_buffers=False` stops that.',

@@ -15,6 +15,8 @@ import { apiPage, variablePage } from './wording/documents.ts';
 const MODE = 'torch_npu.npu.set_compile_mode';
 
 const TITLE = both('Stop compiling operators during training', '训练中不再编译算子');
+/** Where the source passes the literal that is to be changed. */
+const TITLE_LITERAL = both('Set `jit_compile=False`', '设置 `jit_compile=False`');
 
 type Setting = 'on' | 'off' | 'expression';
 
@@ -139,7 +141,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const setsAtTop = calls.on.length + calls.off.length + calls.other.length === 0 && (context.soc === 'gen-1' || context.soc === null);
   const files = [...new Set(calls.on.map(({ module }) => module.path))].slice(0, 3).map((file) => quoteLiteral(file));
   return {
-    title: TITLE,
+    title: calls.on.length > 0 ? TITLE_LITERAL : TITLE,
     text: prose(
       COMPILES,
       direction(context, calls),

@@ -11,6 +11,7 @@ import { both, filled, listed, prose } from './wording/bilingual.ts';
 import { torchPage } from './wording/documents.ts';
 
 const TITLE = both('Synchronise gradients once per optimizer step', '每次参数更新只同步一次梯度');
+const TITLE_NO_SYNC = both('Accumulate inside `no_sync()`', '在 `no_sync()` 中累积梯度');
 
 const WHAT_COUNTED = both(
   'Each of the {n:int} micro batches reduces the gradients; only the last one needs to.',
@@ -119,7 +120,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
         )
       : null;
   return {
-    title: TITLE,
+    title: variant === 'ddp' || variant === 'fsdp1' ? TITLE_NO_SYNC : TITLE,
     text: prose(
       steps === null ? WHAT : filled(WHAT_COUNTED, { n: steps }),
       how[variant],
