@@ -97,7 +97,7 @@ export interface JobSpec {
   /** write parallel_group_info and the world size, default true */
   parallelGroupInfo?: boolean;
   code?: Partial<CodeMap>;
-  /** device name, written as a user key of profiler_metadata.json because text exports do not name the device */
+  /** device name, written as user metadata (`ci_run`) because text exports do not name the device */
   soc?: string;
   /** constant offset per rank in us, added to all its timestamps */
   clockSkewUs?: number[];

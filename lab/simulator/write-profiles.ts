@@ -97,7 +97,7 @@ function profilerMetadata(job: SimulatedJob, rank: number): string {
       world_size: spec.ranks,
     };
   }
-  if (spec.soc) metadata.device_name = spec.soc;
+  if (spec.soc) metadata.ci_run = JSON.stringify({ soc: spec.soc });
   const names = [
     'ASCEND_GLOBAL_LOG_LEVEL',
     'HCCL_RDMA_TC',
