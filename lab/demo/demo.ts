@@ -88,7 +88,7 @@ interface Stage {
 
 /** What happens on GitHub when somebody opens a pull request and CI runs: webhooks follow each change in order. */
 async function play(options: DemoOptions, stage: Stage): Promise<PullView> {
-  const { hub, server, folder, terminal, signal } = stage;
+  const { hub, server, terminal, signal } = stage;
   const repository = hub.addRepository({ owner: 'demo', name: 'bert-npu', files: baseFiles(options.lang) });
   const pull = repository.openPullRequest({
     author: 'mei',

@@ -3,7 +3,7 @@ import type { PullView, Violation } from '../loopback-github/index.ts';
 
 const RULE = '─'.repeat(80);
 
-/** Markdown without what only a browser can use: marker comments, link targets, tags of fold-outs. */
+/** Markdown without what only a browser can use: marker comments, link targets, tags of fold-outs, invisible joiners. */
 export function readable(markdown: string): string {
   return markdown
     .replace(/<!--[\s\S]*?-->\n?/g, '')
@@ -11,6 +11,7 @@ export function readable(markdown: string): string {
     .replace(/<\/?(?:details|sub)>\n?/g, '')
     .replace(/\[((?:[^\]\\]|\\.)*)\]\([^)\s]*\)/g, '$1')
     .replace(/\\([\\`*_{}[\]()#+\-.!|<>~])/g, '$1')
+    .replaceAll(/&#8288;|\u2060/g, '')
     .replaceAll('\u00a0', ' ')
     .replace(/\n{3,}/g, '\n\n')
     .trim();
@@ -20,7 +21,7 @@ function heading(text: string): string[] {
   return ['', RULE, text, RULE];
 }
 
-function checkLines(check: PullView['checks'][number], commentBody: string): string[] {
+function checkLines(check: PullView['checks'][number]): string[] {
   const summary = readable(check.summary ?? '');
   return [
     ...heading(`Check run: ${check.name} · ${check.status} · ${check.conclusion ?? 'no conclusion'}`),
@@ -28,10 +29,10 @@ function checkLines(check: PullView['checks'][number], commentBody: string): str
     ...(check.actions.length > 0 ? [`Buttons: ${check.actions.map(({ label }) => label).join(', ')}`] : []),
     '',
     'Summary:',
-    commentBody.includes(summary) ? 'the text of the comment' : summary,
+    summary,
     ...(check.annotations.length > 0 ? ['', 'Annotations:'] : []),
-    ...check.annotations.flatMap(({ path, start_line: line, annotation_level: level, title, message }) => [
-      `- ${path}:${line} · ${level} · ${title ?? ''}`,
+    ...check.annotations.flatMap(({ path, startLine, level, title, message }) => [
+      `- ${path}:${startLine} · ${level} · ${title ?? ''}`,
       ...message.split('\n').map((text) => `    ${text}`),
     ]),
   ];
@@ -54,11 +55,10 @@ function reviewLines(review: PullView['reviews'][number]): string[] {
 /** Comment, check runs and suggestions of a pull request. */
 export function answerText(view: PullView): string {
   const comments = view.comments.filter(({ viaApp }) => viaApp);
-  const bodies = comments.map(({ body }) => readable(body));
   return [
     `Pull request #${view.number}: ${view.title}`,
-    ...comments.flatMap(({ author }, i) => [...heading(`Comment by ${author}`), bodies[i]!]),
-    ...view.checks.flatMap((check) => checkLines(check, bodies.join('\n'))),
+    ...comments.flatMap(({ author, body }) => [...heading(`Comment by ${author}`), readable(body)]),
+    ...view.checks.flatMap(checkLines),
     ...(view.reviews.length === 0 ? [...heading('Suggestions'), 'none on lines of this diff'] : view.reviews.flatMap(reviewLines)),
     '',
   ].join('\n');

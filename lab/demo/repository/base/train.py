@@ -1,7 +1,6 @@
 """Pretrains BERT:  torchrun --nproc_per_node=8 train.py --data corpus/tokens.bin"""
 
 import argparse
-import contextlib
 import os
 
 import torch
@@ -13,7 +12,7 @@ from torch.utils.data import DataLoader, DistributedSampler
 
 from bert.data import IGNORED, MaskedTokens
 from bert.model import Bert
-from bert.profiling import make_profiler
+from bert.profiling import profiled
 
 
 def parse_args():
@@ -65,7 +64,7 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr)
     scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.01, total_iters=2000)
 
-    with make_profiler(args.profile) if args.profile else contextlib.nullcontext() as profiler:
+    with profiled(args.profile) as profiler:
         train(args, model, loader, optimizer, scheduler, device, profiler)
     dist.destroy_process_group()
 
