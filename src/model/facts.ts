@@ -90,6 +90,8 @@ export interface CollectiveFacts {
   readonly exposed: number;
   /** Host instant of the call; NaN when unknown. */
   readonly launch: number;
+  /** Instant of the framework call that asked for it, before any queue between the two; NaN when unknown. */
+  readonly issued: number;
   /** Node of the tape, or -1. */
   readonly node: number;
 }

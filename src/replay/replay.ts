@@ -44,13 +44,17 @@ export interface ReplayResult {
 const LAUNCH_TOLERANCE = 40_000;
 const STREAM_TOLERANCE = 40_000;
 const COLLECTIVE_TOLERANCE = 150_000;
+/** A fetch that finds its batch ready still costs about this long on the host, ns. */
+export const READY_FETCH = 200_000;
 
 interface Item {
-  /** -1 sync, -2 step mark, else node. */
+  /** -1 sync, -2 step mark, -3 fetch, else node. */
   readonly node: number;
   readonly at: number;
   readonly sync: number;
   readonly step: number;
+  /** Start of the fetch that ends here; NaN for other items. */
+  readonly fetch: number;
 }
 
 interface Plan {
@@ -222,13 +226,15 @@ function planOf(rank: ReplayRank): Plan {
   }
 
   const items: Item[] = [];
-  for (const i of byLaunch) items.push({ node: i, at: tape.launch[i]!, sync: -1, step: -1 });
-  for (let s = 0; s < tape.syncs.start.length; s++) items.push({ node: -1, at: tape.syncs.end[s]!, sync: s, step: -1 });
+  const none = { sync: -1, step: -1, fetch: Number.NaN };
+  for (const i of byLaunch) items.push({ ...none, node: i, at: tape.launch[i]! });
+  for (let s = 0; s < tape.syncs.start.length; s++) items.push({ ...none, node: -1, at: tape.syncs.end[s]!, sync: s });
   facts.steps.forEach((step, s) => {
-    items.push({ node: -2, at: step.start, sync: -1, step: s });
+    items.push({ ...none, node: -2, at: step.start, step: s });
   });
   const lastStep = facts.steps[facts.steps.length - 1]!;
-  items.push({ node: -2, at: lastStep.end, sync: -1, step: facts.steps.length });
+  items.push({ ...none, node: -2, at: lastStep.end, step: facts.steps.length });
+  if (workersSetThePace(facts)) for (const f of facts.loader!.fetches) items.push({ ...none, node: -3, at: f.end, fetch: f.start });
   items.sort((a, b) => a.at - b.at || a.node - b.node);
   const orphan: number[] = [];
   for (let i = 0; i < n; i++) if (Number.isNaN(tape.launch[i]!)) orphan.push(i);
@@ -245,6 +251,17 @@ function planOf(rank: ReplayRank): Plan {
     steps: lastNodes(rank),
     orphan,
   };
+}
+
+/**
+ * Workers that never have a batch ready deliver at their own pace: a faster loop only waits longer for them. True when every step
+ * holds a fetch that had to wait. A loader without workers is ordinary host work.
+ */
+function workersSetThePace(facts: RankFacts): boolean {
+  const { loader, steps } = facts;
+  if (loader === null || loader.iterator !== 'multi' || steps.length === 0) return false;
+  const waited = new Set(loader.fetches.filter((f) => f.end - f.start > 2 * READY_FETCH && f.stall > 0).map((f) => f.step));
+  return steps.every((_, s) => waited.has(s));
 }
 
 function observedSteps(ranks: readonly ReplayRank[]): ReplayResult {
@@ -397,6 +414,19 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
         if (observed > syncStart) s.host = Math.max(hostPart, device + Math.max(0, item.at - observed));
         else s.host = Math.max(hostPart + (item.at - Math.max(syncStart, s.hostObserved)), device);
         s.hostObserved = item.at;
+        s.position++;
+        moved = true;
+        continue;
+      }
+      if (item.node === -3) {
+        if (!Number.isNaN(s.host)) {
+          const start = Math.min(item.at, Math.max(item.fetch, s.hostObserved));
+          const called = s.host + trimmed(start - s.hostObserved, s.hostObserved, start, removal);
+          const spent = trimmed(item.at - start, start, item.at, removal);
+          // Without the loader's cause the batch is there; with it, it comes when the workers have it.
+          s.host = spent < item.at - start ? called + spent : Math.max(called + Math.min(READY_FETCH, item.at - start), item.at);
+          s.hostObserved = item.at;
+        }
         s.position++;
         moved = true;
         continue;

@@ -144,8 +144,10 @@ export function buildReport(input: ReportInput): Report {
     cap,
     causes.reduce((total, d) => total + d.finding.saving!.perStepMs.ceiling, 0),
   );
-  const largest = Math.max(0, ...causes.map((d) => d.finding.saving!.perStepMs.likely ?? 0));
-  const likely = together === null ? null : round(Math.min(cap, Math.max(together, largest)));
+  const parts = causes.map((d) => d.finding.saving!.perStepMs.likely ?? 0);
+  // Two causes that hide each other save more together than their sum; what is claimed stays with what each one is shown to save.
+  const sum = parts.reduce((a, b) => a + b, 0);
+  const likely = together === null ? null : round(Math.min(cap, sum, Math.max(together, ...parts)));
   const idle = job.ranks[job.steps.pace]?.idle ?? null;
   const unexplained =
     idle === null
@@ -306,6 +308,7 @@ function resolveSymptoms(drafts: Draft[], step: number | null): void {
     if (bound <= 0 || step === null) continue;
     d.ms = bound;
     d.resolved = false;
+    d.raw = { ...d.raw, information: false };
     d.finding.saving = {
       ...d.finding.saving!,
       basis: 'bound',

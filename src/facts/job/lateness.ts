@@ -16,11 +16,24 @@ export interface Lateness {
   /** By rank index: collectives at which it came last by more than the clock error. */
   readonly lastCount: readonly number[];
   readonly total: number;
-  /** Rank that caused most, and its share of all caused waiting; -1 when nothing was caused. */
-  readonly culprit: number;
+  /**
+   * One entry per pipeline stage in which somebody made others wait, most caused first; one stage without pipeline parallelism.
+   * Lateness travels along the pipeline, so the latest of one stage may only pass on what a rank of another stage caused.
+   */
+  readonly culprits: readonly Culprit[];
+  /** Share of all caused waiting that the culprits of the stages caused, 0..1. */
   readonly culpritShare: number;
-  /** Number of used steps in which the culprit caused most. */
-  readonly culpritSteps: number;
+}
+
+/** The rank that made the others of its stage wait most. */
+export interface Culprit {
+  readonly rank: number;
+  /** Its share of the waiting caused in its stage. */
+  readonly share: number;
+  /** Number of used steps in which it caused most of its stage. */
+  readonly steps: number;
+  /** The other ranks of its stage. */
+  readonly peers: readonly number[];
 }
 
 export function lateness(job: JobFacts): Lateness {
@@ -61,15 +74,20 @@ export function lateness(job: JobFacts): Lateness {
     }
     byRank[a.last] = byRank[a.last]! + most;
   }
+  const culprits: Culprit[] = [];
+  for (const stage of new Set(stageOf)) {
+    const members = stageOf.map((_, r) => r).filter((r) => stageOf[r] === stage);
+    const rank = members.reduce((a, b) => (causedMs[b]! > causedMs[a]! ? b : a));
+    if (!(causedMs[rank]! > 0)) continue;
+    let steps = 0;
+    for (const byRank of perStep.values()) if (byRank[rank]! > 0 && members.every((r) => byRank[r]! <= byRank[rank]!)) steps++;
+    const caused = members.reduce((sum, r) => sum + causedMs[r]!, 0);
+    culprits.push({ rank, share: causedMs[rank]! / caused, steps, peers: members.filter((r) => r !== rank) });
+  }
+  culprits.sort((a, b) => causedMs[b.rank]! - causedMs[a.rank]!);
   const sum = causedMs.reduce((x, y) => x + y, 0);
-  let culprit = -1;
-  causedMs.forEach((ms, r) => {
-    if (ms > 0 && (culprit === -1 || ms > causedMs[culprit]!)) culprit = r;
-  });
-  let culpritSteps = 0;
-  for (const byRank of perStep.values())
-    if (culprit >= 0 && byRank[culprit]! > 0 && byRank[culprit] === Math.max(...byRank)) culpritSteps++;
-  return { causedMs, waitedMs, lastCount, total, culprit, culpritShare: culprit === -1 ? 0 : causedMs[culprit]! / sum, culpritSteps };
+  const byCulprits = culprits.reduce((total, c) => total + causedMs[c.rank]!, 0);
+  return { causedMs, waitedMs, lastCount, total, culprits, culpritShare: sum > 0 ? byCulprits / sum : 0 };
 }
 
 function computeUnion(tape: JobFacts['ranks'][number]['tape']): Intervals {
@@ -89,9 +107,9 @@ function stageByRank(job: JobFacts): number[] {
   return out;
 }
 
-/** How one rank differs from the others, per used step. */
+/** How one rank differs from its peers, per used step. */
 export interface RankDifference {
-  /** Sum of compute kernel time, ms, this rank and the median of the others. */
+  /** Sum of compute kernel time, ms, this rank and the median of its peers. */
   readonly computeMs: number;
   readonly othersComputeMs: number;
   readonly kernels: number;
@@ -105,7 +123,7 @@ export interface RankDifference {
   readonly othersCompileMs: number;
 }
 
-export function compareRank(job: JobFacts, rank: number): RankDifference {
+export function compareRank(job: JobFacts, rank: number, peers: readonly number[]): RankDifference {
   const compute = job.ranks.map((r) =>
     medianOfUsed(
       job,
@@ -128,7 +146,7 @@ export function compareRank(job: JobFacts, rank: number): RankDifference {
         sumByStep(r.steps.length, r.compile?.calls ?? [], (c) => (c.end - c.start) / 1e6),
       ) || 0,
   );
-  const others = (values: readonly number[]): number => median(values.filter((v, r) => r !== rank && !Number.isNaN(v)));
+  const others = (values: readonly number[]): number => median(peers.map((r) => values[r]!).filter((v) => !Number.isNaN(v)));
   return {
     computeMs: compute[rank]!,
     othersComputeMs: others(compute),

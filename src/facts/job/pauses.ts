@@ -1,10 +1,12 @@
 import { covered, type Intervals, union } from '../../base/intervals.ts';
-import { median } from '../../base/statistics.ts';
+import { quantile } from '../../base/statistics.ts';
 import type { RankFacts } from '../../model/facts.ts';
 import type { JobFacts } from './index.ts';
 
 /** A pause is told from ordinary host work when it is this much longer than the longest gap of a usual step, ns. */
 const MIN_EXCESS = 1_000_000;
+/** What counts as usual. Below one half: of two ranks one may pause in every step, and half of all gaps are pauses then. */
+const USUAL = 0.4;
 
 interface Gap {
   readonly start: number;
@@ -39,8 +41,9 @@ function longestGaps(rank: RankFacts): (Gap | null)[] {
 /** Host pauses of single steps that the same job usually does not have, by rank index: the excess, as intervals to take out. */
 export function hostPauses(job: JobFacts): Map<number, Intervals> {
   const gaps = job.ranks.map(longestGaps);
-  const usual = median(
+  const usual = quantile(
     gaps.flatMap((list) => job.steps.usedIndex.map((s) => list[s]?.length ?? Number.NaN)).filter((v) => !Number.isNaN(v)),
+    USUAL,
   );
   const out = new Map<number, Intervals>();
   gaps.forEach((list, r) => {

@@ -60,6 +60,7 @@ export function collectiveFacts(
       bytes: record === undefined || !(record.sizeMb > 0) ? Number.NaN : record.sizeMb * 1e6,
       exposed: duration - covered(computing, start, start + duration),
       launch,
+      issued: capture.trace?.issued.get(start)?.at ?? Number.NaN,
       node,
     });
   };

@@ -1,10 +1,7 @@
 import { union } from '../../base/intervals.ts';
 import { dataConfidence, hostBias, medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
 import { defineRule, type RawEvidence } from '../../model/rule.ts';
-import type { Removal } from '../../replay/replay.ts';
-
-/** A fetch that finds its batch ready still costs about this long on the host, ns. */
-const READY_FETCH = 200_000;
+import { READY_FETCH, type Removal } from '../../replay/replay.ts';
 
 export default defineRule({
   id: 'dataloader-stall',

@@ -18,7 +18,8 @@ function broadcasts(rank: RankFacts): { call: CollectiveFacts; step: number }[] 
   const list: { call: CollectiveFacts; step: number }[] = [];
   for (const call of rank.collectives) {
     if (call.op !== 'broadcast') continue;
-    const at = Number.isNaN(call.launch) ? call.start : call.launch;
+    const known = Number.isNaN(call.issued) ? call.launch : call.issued;
+    const at = Number.isNaN(known) ? call.start : known;
     const step = rank.steps.findIndex((s) => at >= s.start - 1 && at < s.end);
     if (step === -1) continue;
     const forwards = rank.phases.forwardStarts[step] ?? [];

@@ -20,7 +20,9 @@ function microSteps(rank: RankFacts, step: number): MicroSteps | null {
   const calls = starts.map((from, m) => {
     const to = starts[m + 1] ?? end;
     return rank.collectives.filter((c) => {
-      const at = Number.isNaN(c.launch) ? c.start : c.launch;
+      // A long queue (say, while an operator compiles) launches the collectives of one micro-step during the next.
+      const known = Number.isNaN(c.issued) ? c.launch : c.issued;
+      const at = Number.isNaN(known) ? c.start : known;
       return GRADIENT_OPS.has(c.op) && !c.p2p && at >= from && at < to;
     });
   });

@@ -13,6 +13,9 @@ function exposed(job: JobFacts): number[] {
   );
 }
 
+/** Share of the waiting that one rank of each stage must cause before the waiting is put down to it. */
+const PERSISTENT_SHARE = 0.6;
+
 export default defineRule({
   id: 'hccl-sync-wait',
   title: { en: 'Ranks wait for each other at collectives', zh: '集合通信中互相等待' },
@@ -92,7 +95,10 @@ export default defineRule({
       split !== null &&
       split.stages.length > 1 &&
       split.excessMs > 0.1 * (split.stages.reduce((a, s) => a + s.computingMs, 0) / split.stages.length);
-    const persistent = late.culpritShare >= 0.6;
+    // With few ranks one of them is the latest in most steps by chance: only the same rank in every step is persistent.
+    const culprit = late.culprits[0];
+    const persistent =
+      late.culpritShare >= PERSISTENT_SHARE && culprit !== undefined && culprit.steps >= Math.max(1, job.steps.usedIndex.length);
     const top = job.arrivals
       .filter((a) => !job.matches[a.match]!.p2p)
       .sort((a, b) => b.skew - a.skew)
@@ -127,7 +133,7 @@ export default defineRule({
               skew: a.skew / 1e6,
             },
           },
-          file: 'communication.json',
+          file: job.ranks[a.last]!.capabilities.has('collective-ids') ? 'communication.json' : 'trace_view.json',
           rank: a.last,
           step: a.step,
           start: a.arrive[a.ranks.indexOf(a.last)]! - job.clock.offset[a.last]!,
@@ -138,7 +144,6 @@ export default defineRule({
     ];
     // One rank or one stage is behind it: slow-rank, stage-imbalance or the rule that knows why reports the cause.
     if (staged || persistent) {
-      const culprit = job.ranks[late.culprit]!;
       return {
         outcome: 'findings',
         findings: [
@@ -152,17 +157,25 @@ export default defineRule({
                   },
                   params: { ms: waited },
                 }
-              : {
-                  text: { en: 'Ranks wait up to {ms:ms} per step for rank {rank:text}', zh: '各卡每迭代最多等卡 {rank:text} {ms:ms}' },
-                  params: { ms: waited, rank: culprit.rank ?? '?' },
-                },
+              : late.culprits.length > 1 || culprit === undefined
+                ? {
+                    text: {
+                      en: 'Ranks wait up to {ms:ms} per step for one rank of their stage',
+                      zh: '各卡每迭代最多等同 Stage 的一张卡 {ms:ms}',
+                    },
+                    params: { ms: waited },
+                  }
+                : {
+                    text: { en: 'Ranks wait up to {ms:ms} per step for rank {rank:text}', zh: '各卡每迭代最多等卡 {rank:text} {ms:ms}' },
+                    params: { ms: waited, rank: job.ranks[culprit.rank]!.rank ?? '?' },
+                  },
             ranks: [],
             confidence: dataConfidence(job, false),
             evidence,
             caveats: [],
             removal: null,
-            boundMs: 0,
-            boundMethod: { text: { en: 'this waiting is the effect of another cause', zh: '该等待由其他原因造成' } },
+            boundMs: Math.min(waited, caused),
+            boundMethod: { text: { en: 'waiting that late arrivals cause, median of the steps', zh: '迟到造成的等待，各迭代的中位数' } },
             information: true,
             symptomOf: staged ? 'stage-imbalance' : 'slow-rank',
             remedies: [],

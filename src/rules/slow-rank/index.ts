@@ -25,8 +25,8 @@ function reasonOf(d: RankDifference, causedMs: number): Reason {
   return 'unknown';
 }
 
-/** Kernel times of the rank set to what the other ranks need for the same types. */
-function normalDevice(job: JobFacts, rank: number): Removal {
+/** Kernel times of the rank set to what its peers need for the same types. */
+function normalDevice(job: JobFacts, rank: number, peers: readonly number[]): Removal {
   const meanByType = (r: number): Map<string, number> => {
     const tape = job.ranks[r]!.tape!;
     const sums = new Map<string, { n: number; ns: number }>();
@@ -41,10 +41,7 @@ function normalDevice(job: JobFacts, rank: number): Removal {
     return new Map([...sums].map(([type, s]) => [type, s.ns / s.n]));
   };
   const own = meanByType(rank);
-  const others = job.ranks
-    .map((_, r) => r)
-    .filter((r) => r !== rank && job.ranks[r]!.tape !== null)
-    .map(meanByType);
+  const others = peers.filter((r) => job.ranks[r]!.tape !== null).map(meanByType);
   const tape = job.ranks[rank]!.tape!;
   const durations = new Map<number, number>();
   for (let i = 0; i < tape.start.length; i++) {
@@ -130,13 +127,11 @@ export default defineRule({
       }
     }
     const steps = Math.max(1, job.steps.usedIndex.length);
-    const causedMs = late.culprit === -1 ? 0 : late.causedMs[late.culprit]!;
-    if (
-      late.culprit === -1 ||
-      causedMs < options.minShare * step ||
-      late.culpritShare < options.minCulpritShare ||
-      late.culpritSteps < options.minSteps * steps
-    ) {
+    const persistent = late.culprits.filter(
+      (c) => late.causedMs[c.rank]! >= options.minShare * step && c.share >= options.minCulpritShare && c.steps >= options.minSteps * steps,
+    );
+    if (persistent.length === 0) {
+      const top = late.culprits[0];
       return {
         outcome: 'pass',
         reason: {
@@ -144,14 +139,19 @@ export default defineRule({
             en: 'no rank is late persistently: the largest share of the lateness is {share:pct}, {ms:ms} per step',
             zh: '没有持续迟到的卡：单卡迟到占比最多 {share:pct}，每迭代 {ms:ms}',
           },
-          params: { share: late.culpritShare, ms: causedMs },
+          params: { share: top?.share ?? 0, ms: top === undefined ? 0 : late.causedMs[top.rank]! },
         },
       };
     }
-    const rank = late.culprit;
+    const judged = persistent.map((culprit) => {
+      const d = compareRank(job, culprit.rank, culprit.peers);
+      return { culprit, d, reason: reasonOf(d, late.causedMs[culprit.rank]!) };
+    });
+    // A rank that only passes on the lateness of another stage has no reason of its own.
+    const { culprit, d, reason } = judged.find((j) => j.reason !== 'unknown') ?? judged[0]!;
+    const { rank } = culprit;
+    const causedMs = late.causedMs[rank]!;
     const facts = job.ranks[rank]!;
-    const d = compareRank(job, rank);
-    const reason = reasonOf(d, causedMs);
     if (reason === 'loader' || reason === 'compile') {
       return {
         outcome: 'pass',
@@ -177,7 +177,7 @@ export default defineRule({
       };
     }
     const removal = new Map<number, Removal>();
-    if (facts.tape !== null && reason === 'device') removal.set(rank, normalDevice(job, rank));
+    if (facts.tape !== null && reason === 'device') removal.set(rank, normalDevice(job, rank, culprit.peers));
     else if (facts.tape !== null && reason === 'host') removal.set(rank, { hostFactor: d.othersLaunchNs / d.launchNs });
     const why: Record<Reason, Message> = {
       device: {
@@ -214,16 +214,16 @@ export default defineRule({
     const worst = arrivalsOfCulprit[0];
     const titles: Record<Reason, Message['text']> = {
       device: {
-        en: 'Rank {rank:text} computes {slower:pct} slower, {n:int} ranks wait for it',
-        zh: '卡 {rank:text} 计算慢 {slower:pct}，其余 {n:int} 张卡等它',
+        en: 'Rank {rank:text} computes {slower:pct} slower and the others wait for it',
+        zh: '卡 {rank:text} 计算慢 {slower:pct}，其余卡等它',
       },
       'more-work': {
-        en: 'Rank {rank:text} has more work, {n:int} ranks wait for it',
-        zh: '卡 {rank:text} 的工作更多，其余 {n:int} 张卡等它',
+        en: 'Rank {rank:text} has more work and the others wait for it',
+        zh: '卡 {rank:text} 的工作更多，其余卡等它',
       },
       host: {
-        en: 'The host of rank {rank:text} is slower, {n:int} ranks wait for it',
-        zh: '卡 {rank:text} 的 Host 更慢，其余 {n:int} 张卡等它',
+        en: 'The host of rank {rank:text} is slower and the others wait for it',
+        zh: '卡 {rank:text} 的 Host 更慢，其余卡等它',
       },
       loader: { en: '', zh: '' },
       compile: { en: '', zh: '' },
@@ -235,7 +235,7 @@ export default defineRule({
         {
           title: {
             text: titles[reason],
-            params: { rank: facts.rank ?? '?', n: job.ranks.length - 1, slower: d.computeMs / d.othersComputeMs - 1 },
+            params: { rank: facts.rank ?? '?', slower: d.computeMs / d.othersComputeMs - 1 },
           },
           ranks: [rank],
           steps: job.steps.used,
@@ -248,7 +248,7 @@ export default defineRule({
                   en: 'rank {rank:text} arrives last at {last:int} of {total:int} collectives and makes the others wait {ms:ms} per step ({share:pct} of all such waiting)',
                   zh: '{total:int} 次集合通信中卡 {rank:text} 有 {last:int} 次最晚到达，每迭代让其余卡等 {ms:ms}（占全部此类等待的 {share:pct}）',
                 },
-                params: { rank: facts.rank ?? '?', last: late.lastCount[rank]!, total: late.total, ms: causedMs, share: late.culpritShare },
+                params: { rank: facts.rank ?? '?', last: late.lastCount[rank]!, total: late.total, ms: causedMs, share: culprit.share },
               },
               file: facts.capabilities.has('collective-ids') ? 'communication.json' : 'trace_view.json',
               rank,

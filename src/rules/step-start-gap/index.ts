@@ -6,6 +6,8 @@ import { defineRule } from '../../model/rule.ts';
 
 /** Shorter calls find the operator compiled (see op-recompile) and are part of the gap. ns. */
 const LONG_COMPILE = 5_000_000;
+/** Share of the steps that must have the gap. */
+const STEADY = 0.8;
 
 /** ns by step: time from the host's step start to the first kernel in which no kernel ran and no known cause was at work. */
 function gaps(rank: RankFacts): number[] {
@@ -52,15 +54,13 @@ export default defineRule({
   detect(job, options) {
     const step = job.steps.stepTimeMs;
     if (step === null) return { outcome: 'notApplicable', reason: { text: { en: 'the step time is unknown', zh: '迭代耗时未知' } } };
-    const medians = job.ranks.map(
-      (r) =>
-        medianOfUsed(
-          job,
-          gaps(r).map((v) => v / 1e6),
-        ) || 0,
-    );
+    const perStep = job.ranks.map((r) => gaps(r).map((v) => v / 1e6));
+    const medians = perStep.map((values) => medianOfUsed(job, values) || 0);
     const floor = Math.max(options.minShare * step, options.minMs);
-    const ranks = job.ranks.map((_, i) => i).filter((i) => medians[i]! >= floor);
+    // A gap of some steps only is a pause of the host, which shows as waiting at the collectives.
+    const everyStep = (i: number): boolean =>
+      job.steps.usedIndex.filter((s) => (perStep[i]![s] ?? 0) >= floor).length >= STEADY * job.steps.usedIndex.length;
+    const ranks = job.ranks.map((_, i) => i).filter((i) => medians[i]! >= floor && everyStep(i));
     if (ranks.length === 0) {
       return {
         outcome: 'pass',

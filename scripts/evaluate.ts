@@ -1,0 +1,70 @@
+/*
+ * npm run evaluate -- [--seconds N] [--ranks 2,8,16] [--only TEXT]
+ * Runs the analyser over simulated jobs with known faults and prints what it found against the truth. Exit 1 on any miss.
+ */
+import { parseArgs } from 'node:util';
+import { evaluateJob, grid, type JobResult } from '../test/support/grid.ts';
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '100000' },
+    ranks: { type: 'string', default: '2,8,16' },
+    only: { type: 'string', default: '' },
+  },
+});
+const ranks = values.ranks.split(',').map(Number);
+if (ranks.some((n) => !Number.isInteger(n) || n < 2 || n % 2 !== 0)) throw new Error('--ranks takes even numbers, e.g. 2,8,16');
+const limit = Number(values.seconds) * 1000;
+const begin = performance.now();
+
+const cell = (text: string, width: number): string => (text.length > width ? `${text.slice(0, width - 1)}…` : text.padEnd(width));
+const ms = (value: number | null): string => (value === null ? '-' : value.toFixed(1)).padStart(8);
+
+function print(result: JobResult): void {
+  const rows = result.outcomes.length === 0 ? [null] : result.outcomes;
+  for (const row of rows) {
+    const found =
+      row === null
+        ? '-'
+        : row.finding === null
+          ? row.ranksRight
+            ? 'quiet'
+            : 'MISSED'
+          : `${row.finding.rule} [${row.finding.ranks.join(',')}]`;
+    const error = row?.error == null ? '' : `${(row.error * 100).toFixed(0)} %`;
+    process.stdout.write(
+      `${cell(result.job.name, 62)} ${cell(row?.expected.rule ?? 'nothing', 28)} ${cell(found, 44)} ${ms(row?.trueMs ?? null)} ${ms(row?.headlineMs ?? null)} ${error.padStart(7)}\n`,
+    );
+  }
+  for (const line of result.complaints) process.stdout.write(`    ! ${line}\n`);
+  for (const line of result.remarks) process.stdout.write(`    ~ ${line}\n`);
+}
+
+process.stdout.write(`${cell('job', 62)} ${cell('expected', 28)} ${cell('found', 44)}  true ms head ms   error\n`);
+let jobs = 0;
+let faults = 0;
+let misses = 0;
+let wrong = 0;
+let known = 0;
+let extra = 0;
+for (const job of grid(ranks)) {
+  if (!job.name.includes(values.only)) continue;
+  if (performance.now() - begin > limit) {
+    process.stdout.write('time is up, the rest of the grid was not run\n');
+    break;
+  }
+  const result = await evaluateJob(job);
+  jobs++;
+  misses += result.outcomes.filter((o) => !o.ranksRight).length;
+  const loud = result.outcomes.filter((o) => o.finding !== null || !o.ranksRight);
+  faults += loud.length;
+  known += loud.filter((o) => o.finding?.saving?.perStepMs.likely != null).length;
+  extra += result.falseFindings.length;
+  if (result.complaints.length > 0) wrong++;
+  print(result);
+}
+const share = faults === 0 ? 1 : known / faults;
+process.stdout.write(
+  `${jobs} jobs, ${faults} faults: ${misses} missed or misplaced, ${extra} false findings, ${wrong} jobs with a complaint, likely known for ${(share * 100).toFixed(0)} %\n`,
+);
+if (wrong > 0 || share < 0.8) process.exitCode = 1;

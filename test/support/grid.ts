@@ -1,0 +1,274 @@
+/*
+ * Simulated jobs with known faults, run through the analyser. The simulator says what a fault truly costs; the report has to
+ * say the same. Used by the rule tests (a part of it) and by `npm run evaluate` (all of it).
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Fault, type JobSpec, type SimulatedJob, simulate, withoutFault, writeProfiles } from '../../lab/simulator/index.ts';
+import { analyse, type EngineOptions } from '../../src/engine/analyse.ts';
+import type { Finding, Report } from '../../src/model/report.ts';
+import { openSource } from '../../src/sources/index.ts';
+
+/** One simulated job of the grid. */
+export interface GridJob {
+  readonly name: string;
+  readonly spec: JobSpec;
+}
+
+/** What the report must say about one fault. */
+export interface Expectation {
+  readonly fault: Fault;
+  readonly rule: string;
+  /** Global ranks where the cause sits; null when the rule names none. */
+  readonly ranks: readonly number[] | null;
+}
+
+/** One fault of one job, measured. */
+export interface Outcome {
+  readonly expected: Expectation;
+  readonly trueMs: number;
+  readonly finding: Finding | null;
+  readonly ranksRight: boolean;
+  /** Headline (likely, else ceiling); null when nothing was found. */
+  readonly headlineMs: number | null;
+  /** Headline less truth, as a share of the truth. */
+  readonly error: number | null;
+}
+
+export interface JobResult {
+  readonly job: GridJob;
+  readonly report: Report;
+  readonly outcomes: readonly Outcome[];
+  /** Findings that claim a saving and that no fault of the job explains. */
+  readonly falseFindings: readonly Finding[];
+  /** Everything that is wrong, one sentence each. */
+  readonly complaints: readonly string[];
+  /** Weaker promises about floor and ceiling that did not hold. */
+  readonly remarks: readonly string[];
+  readonly seconds: number;
+}
+
+export const DEFAULT_OPTIONS: EngineOptions = { lang: 'en', thresholds: {}, disabledRules: [], gate: null };
+/** Promised accuracy of the headline saving. */
+export const MAX_ERROR = 0.2;
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+/** Median step as the report counts it: the first of at least four captured steps is dropped. */
+export function countedMedian(job: SimulatedJob): number {
+  return median(job.stepTimesMs.length >= 4 ? job.stepTimesMs.slice(1) : job.stepTimesMs);
+}
+
+/** What the step would lose without this fault, all others still there. */
+export function trueSaving(spec: JobSpec, fault: Fault): number {
+  const full = { ...spec, uploadedRanks: [] };
+  return countedMedian(simulate(full)) - countedMedian(simulate(withoutFault(full, fault)));
+}
+
+export function allRanks(spec: JobSpec): number[] {
+  return Array.from({ length: spec.ranks }, (_, r) => r);
+}
+
+export function expectationOf(spec: JobSpec, fault: Fault): Expectation | null {
+  const all = allRanks(spec);
+  switch (fault.kind) {
+    case 'slow-loader':
+      return { fault, rule: 'dataloader-stall', ranks: fault.ranks ?? all };
+    case 'hidden-loader':
+      return null;
+    case 'small-ops':
+      return { fault, rule: 'small-op-fragmentation', ranks: all };
+    case 'slow-rank':
+    case 'slow-host':
+      return { fault, rule: 'slow-rank', ranks: [fault.rank] };
+    case 'stage-imbalance':
+      return { fault, rule: 'stage-imbalance', ranks: all.slice(spec.ranks / 2) };
+    case 'layout':
+      return { fault, rule: 'transpose-hotspot', ranks: all };
+    case 'recompile':
+      return { fault, rule: 'op-recompile', ranks: all };
+    case 'buffer-broadcast':
+      return { fault, rule: 'ddp-buffer-broadcast', ranks: all };
+    case 'sync-per-microstep':
+      return { fault, rule: 'gradient-sync-per-microstep', ranks: all };
+    case 'rotating-jitter':
+      return { fault, rule: 'hccl-sync-wait', ranks: null };
+  }
+}
+
+/** Analyses folders already on disk. */
+export async function analysePaths(paths: readonly string[], options: Partial<EngineOptions> = {}): Promise<Report> {
+  const sources = await Promise.all(paths.map((path) => openSource(path)));
+  try {
+    return await analyse({ sources, options: { ...DEFAULT_OPTIONS, ...options }, source: null });
+  } finally {
+    for (const source of sources) await source.close();
+  }
+}
+
+/** Writes a job below a temporary folder that is gone when `use` has returned. */
+export async function withWrittenJob<T>(spec: JobSpec, use: (dir: string, job: SimulatedJob) => Promise<T>): Promise<T> {
+  const dir = await mkdtemp(join(tmpdir(), 'npu-advisor-grid-'));
+  try {
+    const job = simulate(spec);
+    await writeProfiles(job, dir);
+    return await use(dir, job);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+export function claims(report: Report): Finding[] {
+  return report.findings.filter((f) => {
+    if (f.saving === null || f.symptomOf !== null) return false;
+    return (f.saving.perStepMs.likely ?? f.saving.perStepMs.ceiling) > 0;
+  });
+}
+
+export function headlineOf(finding: Finding): number {
+  return finding.saving === null ? 0 : (finding.saving.perStepMs.likely ?? finding.saving.perStepMs.ceiling);
+}
+
+/** True saving from which a fault has to be found, ms: 1 % of the step, never below the reporting floor. */
+export function smallestReported(report: Report): number {
+  return Math.max(0.5, 2 * (report.job.stepNoiseMs ?? 0), 0.01 * (report.job.stepTimeMs ?? 0));
+}
+
+function sameRanks(a: readonly number[], b: readonly number[]): boolean {
+  return JSON.stringify([...a].sort((x, y) => x - y)) === JSON.stringify([...b].sort((x, y) => x - y));
+}
+
+/** Simulates, writes, analyses and judges one job. */
+export async function evaluateJob(job: GridJob): Promise<JobResult> {
+  const begin = performance.now();
+  const report = await withWrittenJob(job.spec, (dir) => analysePaths([dir]));
+  const faults = (job.spec.faults ?? []).filter((f) => f.off !== true);
+  const expected = faults.map((f) => expectationOf(job.spec, f)).filter((e): e is Expectation => e !== null);
+  const claimed = claims(report);
+  const complaints: string[] = [];
+  const remarks: string[] = [];
+  const outcomes = expected.map((e): Outcome => {
+    const trueMs = trueSaving(job.spec, e.fault);
+    const finding = claimed.find((f) => f.rule === e.rule && (e.rule !== 'slow-rank' || f.ranks.includes(e.ranks![0]!))) ?? null;
+    if (finding === null) {
+      // Too small to be worth a line: staying silent is right.
+      if (trueMs < smallestReported(report)) return { expected: e, trueMs, finding, ranksRight: true, headlineMs: null, error: null };
+      complaints.push(`${e.fault.kind} is missed (true ${trueMs.toFixed(1)} ms)`);
+      return { expected: e, trueMs, finding, ranksRight: false, headlineMs: null, error: null };
+    }
+    const ranksRight = sameRanks(finding.ranks, e.ranks ?? []);
+    if (!ranksRight) complaints.push(`${e.fault.kind} is put on ranks ${finding.ranks.join(',')} instead of ${(e.ranks ?? []).join(',')}`);
+    const headlineMs = headlineOf(finding);
+    const error = (headlineMs - trueMs) / trueMs;
+    if (Math.abs(error) > MAX_ERROR)
+      complaints.push(
+        `${e.fault.kind}: headline ${headlineMs.toFixed(1)} ms, true ${trueMs.toFixed(1)} ms (${(error * 100).toFixed(0)} %)`,
+      );
+    const { floor, ceiling } = finding.saving!.perStepMs;
+    if (floor > trueMs * 1.05) remarks.push(`${e.fault.kind}: floor ${floor.toFixed(1)} ms is above the true ${trueMs.toFixed(1)} ms`);
+    if (ceiling < trueMs * 0.9) remarks.push(`${e.fault.kind}: ceiling ${ceiling.toFixed(1)} ms is below the true ${trueMs.toFixed(1)} ms`);
+    return { expected: e, trueMs, finding, ranksRight, headlineMs, error };
+  });
+  const falseFindings = claimed.filter((f) => !outcomes.some((o) => o.finding === f));
+  for (const f of falseFindings) complaints.push(`false finding ${f.rule} of ${headlineOf(f).toFixed(1)} ms: ${f.title}`);
+  complaints.push(...totalsComplaints(report));
+  return { job, report, outcomes, falseFindings, complaints, remarks, seconds: (performance.now() - begin) / 1000 };
+}
+
+/** What the totals of any report must keep. */
+export function totalsComplaints(report: Report): string[] {
+  const out: string[] = [];
+  const step = report.job.stepTimeMs;
+  const { likely, ceiling } = report.totals.claimedMsPerStep;
+  const parts = claims(report)
+    .map((f) => f.saving!.perStepMs.likely ?? 0)
+    .reduce((a, b) => a + b, 0);
+  if (likely !== null && step !== null && likely > step) out.push(`the total ${likely} ms is above the step ${step} ms`);
+  if (step !== null && ceiling > step) out.push(`the total ceiling ${ceiling} ms is above the step ${step} ms`);
+  if (likely !== null && likely > parts * 1.01 + 0.01) out.push(`the total ${likely} ms is above the sum of its parts ${parts} ms`);
+  for (const f of claims(report)) {
+    const s = f.saving!.perStepMs;
+    if (s.floor > (s.likely ?? s.ceiling) + 1e-6 || (s.likely ?? 0) > s.ceiling + 1e-6)
+      out.push(`${f.rule}: floor ≤ likely ≤ ceiling does not hold`);
+    if (step !== null && s.ceiling > step + 1e-6) out.push(`${f.rule}: the ceiling is above the step`);
+  }
+  return out;
+}
+
+/** Every core fault of a data-parallel job by itself. */
+export function singleFaults(ranks: number): Fault[] {
+  const late = Math.min(ranks - 1, 3);
+  return [
+    { kind: 'slow-loader' },
+    { kind: 'slow-loader', ranks: [late] },
+    { kind: 'slow-loader', single: true },
+    { kind: 'small-ops', where: 'optimizer' },
+    { kind: 'small-ops', where: 'forward' },
+    { kind: 'slow-rank', rank: late },
+    { kind: 'slow-host', rank: late },
+    { kind: 'layout' },
+    { kind: 'recompile' },
+    { kind: 'buffer-broadcast' },
+    { kind: 'sync-per-microstep' },
+    { kind: 'rotating-jitter' },
+  ];
+}
+
+/** Every fault a pipeline job can have. One card alone in its stage cannot be told from a heavier stage, so two ranks have no slow rank. */
+export function pipelineFaults(ranks: number): Fault[] {
+  return [
+    { kind: 'stage-imbalance' },
+    { kind: 'slow-loader' },
+    { kind: 'small-ops', where: 'optimizer' },
+    { kind: 'small-ops', where: 'forward' },
+    ...(ranks > 2 ? [{ kind: 'slow-rank' as const, rank: ranks - 1 }] : []),
+    { kind: 'layout' },
+    { kind: 'recompile' },
+  ];
+}
+
+export function pairs(ranks: number): { pp: 1 | 2; faults: [Fault, Fault] }[] {
+  const late = Math.min(ranks - 1, 3);
+  return [
+    { pp: 1, faults: [{ kind: 'slow-rank', rank: late }, { kind: 'small-ops' }] },
+    { pp: 1, faults: [{ kind: 'layout' }, { kind: 'recompile' }] },
+    { pp: 1, faults: [{ kind: 'slow-loader', single: true }, { kind: 'buffer-broadcast' }] },
+    { pp: 1, faults: [{ kind: 'sync-per-microstep' }, { kind: 'buffer-broadcast' }] },
+    { pp: 1, faults: [{ kind: 'slow-loader' }, { kind: 'layout' }] },
+    { pp: 1, faults: [{ kind: 'small-ops' }, { kind: 'recompile' }] },
+    { pp: 1, faults: [{ kind: 'slow-rank', rank: 0 }, { kind: 'buffer-broadcast' }] },
+    { pp: 1, faults: [{ kind: 'small-ops' }, { kind: 'layout' }] },
+    { pp: 1, faults: [{ kind: 'sync-per-microstep' }, { kind: 'recompile' }] },
+    { pp: 2, faults: [{ kind: 'stage-imbalance' }, { kind: 'recompile' }] },
+    { pp: 2, faults: [{ kind: 'stage-imbalance' }, { kind: 'layout' }] },
+    { pp: 2, faults: [{ kind: 'layout' }, { kind: 'small-ops' }] },
+  ];
+}
+
+export function nameOf(spec: JobSpec): string {
+  const faults = (spec.faults ?? []).map((f) => {
+    const { kind, ...rest } = f;
+    const detail = Object.entries(rest).map(([k, v]) => `${k}=${Array.isArray(v) ? v.join('+') : v}`);
+    return detail.length === 0 ? kind : `${kind}(${detail.join(' ')})`;
+  });
+  return `${spec.ranks}r${spec.pp === 2 ? ' pp2' : ''} ${faults.length === 0 ? 'healthy' : faults.join(' + ')}`;
+}
+
+const job = (spec: JobSpec): GridJob => ({ name: nameOf(spec), spec });
+
+/** The whole grid, cheap jobs first within each group. */
+export function grid(ranks: readonly number[]): GridJob[] {
+  const jobs: GridJob[] = [];
+  for (const n of ranks) {
+    jobs.push(job({ ranks: n }), job({ ranks: n, pp: 2 }), job({ ranks: n, faults: [{ kind: 'hidden-loader' }] }));
+    for (const fault of singleFaults(n)) jobs.push(job({ ranks: n, faults: [fault] }));
+    for (const fault of pipelineFaults(n)) jobs.push(job({ ranks: n, pp: 2, faults: [fault] }));
+    for (const pair of pairs(n)) jobs.push(job({ ranks: n, pp: pair.pp, faults: pair.faults }));
+  }
+  return jobs;
+}
