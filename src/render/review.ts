@@ -39,10 +39,19 @@ export function renderReviewComment(finding: Finding, edit: Edit, lang: Lang, pl
     : markdown`${prose(word('review.by-hand', lang))}
 
 ${fenced(diffLines(edit.before, edit.after).join('\n'), 'diff')}`;
-  const lines = (recommendationOf(finding, edit)?.preconditions ?? []).slice(0, 2).map((text) => String(prose(text, 400)));
-  const parts = [prose(firstLine(finding, lang), 500), change, new SafeMarkdown(lines.join('\n\n'))].map(String);
+  const parts = [prose(firstLine(finding, lang), 500), change, holdsWhen(recommendationOf(finding, edit)?.preconditions ?? [], lang)].map(
+    String,
+  );
   if (place !== null) parts.push(String(fromSummary(word('review.from', lang, { n: place.number }), place.url, lang)));
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
+}
+
+/** At most two preconditions, as a list that says what they are. */
+function holdsWhen(preconditions: readonly string[], lang: Lang): SafeMarkdown {
+  if (preconditions.length === 0) return new SafeMarkdown('');
+  const items = preconditions.slice(0, 2).map((text) => `- ${prose(text, 400)}`);
+  const lead = `${word('detail.preconditions', lang)}${lang === 'en' ? ':' : '：'}`;
+  return new SafeMarkdown(`${prose(lead)}\n\n${items.join('\n')}`);
 }
 
 function fromSummary(text: string, url: string | null, lang: Lang): SafeMarkdown {
