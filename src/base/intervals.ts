@@ -105,7 +105,3 @@ export function covered(set: Intervals, from: number, to: number): number {
   }
   return total;
 }
-
-export function spans(set: Intervals): [number, number][] {
-  return set.start.map((s, i) => [s, set.end[i]!]);
-}

@@ -62,7 +62,7 @@ export function quoteLiteral(value: string, max = 120): string {
 }
 
 function formatParam(value: ParamValue | undefined, kind: string, lang: Lang): string {
-  if (value === null || value === undefined) return '?';
+  if (value === null || value === undefined || (typeof value === 'number' && !Number.isFinite(value))) return '?';
   switch (kind) {
     case 'ms':
       return formatMs(Number(value));

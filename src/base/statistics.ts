@@ -1,9 +1,3 @@
-export function sum(values: Iterable<number>): number {
-  let total = 0;
-  for (const value of values) total += value;
-  return total;
-}
-
 /** Median of the values; NaN when there are none. */
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);

@@ -66,8 +66,16 @@ program
   .command('serve')
   .description('run the GitHub App (see docs/operate.md)')
   .action(async () => {
-    const { serve } = await import('../app/main.ts');
-    await serve();
+    const { serve, closeOnSignal } = await import('../app/main.ts');
+    closeOnSignal(await serve());
+  });
+
+program
+  .command('worker')
+  .description('run jobs only, beside `serve`, on a shared PostgreSQL (DATABASE_URL)')
+  .action(async () => {
+    const { work, closeOnSignal } = await import('../app/main.ts');
+    closeOnSignal(await work());
   });
 
 /** Known errors are one line with what to do; anything else is a defect and shows its stack. */

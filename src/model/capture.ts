@@ -113,7 +113,13 @@ export interface TraceTables {
    * Task queue: each dequeue range on the launching thread with the host instant and thread that enqueued it. Ascending by start.
    * What happens on the launching thread belongs to the code that enqueued it.
    */
-  readonly queue: readonly { readonly start: number; readonly end: number; readonly tid: number; readonly at: number; readonly from: number }[];
+  readonly queue: readonly {
+    readonly start: number;
+    readonly end: number;
+    readonly tid: number;
+    readonly at: number;
+    readonly from: number;
+  }[];
   /** Overlap Analysis lanes, as written. */
   readonly lanes: { computing: Spans; communication: Spans; exposed: Spans; free: Spans } | null;
   /** First user frame of a call stack, by frame id: `file`, `line`, `func`. */

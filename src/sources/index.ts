@@ -7,7 +7,7 @@ import type { EntryPlace, ProfileEntry, ProfileSource } from './source.ts';
 import { openTar } from './tar.ts';
 import { looksLikeZip, openZip } from './zip.ts';
 
-export { DEFAULT_LIMITS, type SourceLimits } from './limits.ts';
+export type { SourceLimits } from './limits.ts';
 export type { ProfileEntry, ProfileSource } from './source.ts';
 
 async function isTar(path: string): Promise<boolean> {

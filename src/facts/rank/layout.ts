@@ -14,10 +14,6 @@ const ELEMENTWISE =
   /^(Add|Sub|Mul|Div|RealDiv|Muls|Adds|Axpy|Neg|Abs|Exp|Log|Sqrt|Rsqrt|Relu\w*|Gelu\w*|FastGelu\w*|Silu\w*|Swish\w*|Sigmoid\w*|Tanh\w*|Cast|Power|Pow|Maximum|Minimum|Clip\w*|Fill|Square|Reciprocal|LeakyRelu\w*|Elu\w*|Threshold\w*)$/;
 const MAX_SITES = 20;
 
-export function isLayoutType(type: string): boolean {
-  return LAYOUT.test(type);
-}
-
 interface Row {
   readonly row: number;
   readonly node: number;
