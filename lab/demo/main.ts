@@ -49,5 +49,5 @@ if (asked !== null) {
     process.exitCode = UNUSABLE;
   }
   // Nothing of the demo is left; idle connections must not hold the process.
-  process.exit();
+  process.stdout.write('', () => process.exit());
 }

@@ -21,6 +21,11 @@ function heading(text: string): string[] {
   return ['', RULE, text, RULE];
 }
 
+/** The numbered sections of the check's details: each cause with its change as code. The tables after them are for the page. */
+function causesIn(details: string): string[] {
+  return details.split(/^(?=### )/m).filter((section) => /^### \d+\. /.test(section));
+}
+
 function checkLines(check: PullView['checks'][number]): string[] {
   const summary = readable(check.summary ?? '');
   return [
@@ -30,6 +35,7 @@ function checkLines(check: PullView['checks'][number]): string[] {
     '',
     'Summary:',
     summary,
+    ...causesIn(check.text ?? '').flatMap((cause) => ['', readable(cause)]),
     ...(check.annotations.length > 0 ? ['', 'Annotations:'] : []),
     ...check.annotations.flatMap(({ path, startLine, level, title, message }) => [
       `- ${path}:${startLine} · ${level} · ${title ?? ''}`,
