@@ -56,6 +56,13 @@ export default {
       ['base/', 'model/', 'sources/'],
       'Foreign spellings die in the importer; facts are computed in src/facts.',
     ),
+    {
+      name: 'importers-apart',
+      comment: 'What two exports share lies in src/importers itself; an importer never imports another one.',
+      severity: 'error',
+      from: { path: '^src/importers/([^/]+)/' },
+      to: { path: '^src/importers/[^/]+/', pathNot: '^src/importers/$1/' },
+    },
     only('rank-facts-see-one-rank', 'facts/rank', ['base/', 'model/'], 'What needs two ranks is a job fact.'),
     only(
       'job-facts-see-rank-facts',

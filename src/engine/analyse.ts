@@ -2,7 +2,7 @@ import { AdviseError, messageOf } from '../base/errors.ts';
 import { say } from '../base/phrase.ts';
 import type { GateConfig } from '../config/schema.ts';
 import { jobFacts } from '../facts/job/index.ts';
-import { findRankFolders, type RankFolder } from '../importers/ascend-text/index.ts';
+import { findRankFolders, type RankFolder } from '../importers/index.ts';
 import type { InputRecord } from '../model/capture.ts';
 import type { Capability, RankFacts } from '../model/facts.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';

@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { rankFacts } from '../facts/rank/index.ts';
-import { readRank } from '../importers/ascend-text/index.ts';
+import { readRank } from '../importers/index.ts';
 import { openPlace, type PlaceOpener } from '../sources/index.ts';
 import type { FromRankWorker, RankTask } from './read-ranks.ts';
 

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { rankFacts } from '../facts/rank/index.ts';
-import { type RankFolder, readRank } from '../importers/ascend-text/index.ts';
+import { type RankFolder, readRank } from '../importers/index.ts';
 import type { RankFacts } from '../model/facts.ts';
 import type { EntryPlace } from '../sources/source.ts';
 

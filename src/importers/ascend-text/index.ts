@@ -3,9 +3,11 @@ import { createInterner } from '../../base/interner.ts';
 import type { CaptureSettings, CollectiveRecord, InputRecord, LinkSummary, RankCapture, TraceTables } from '../../model/capture.ts';
 import type { L10n, Message, ParamValue } from '../../model/lang.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
+import { INFO, leaf, type RankFolder, rankFromFolder } from '../rank-folders.ts';
+import { EMPTY_SETTINGS } from '../settings.ts';
+import { readProfilerInfo, readProfilerMetadata } from '../side-files.ts';
 import { createOrigin } from './origin.ts';
 import { firstCommunicationUs, readCommunication, readLinks } from './read-communication.ts';
-import { readProfilerInfo, readProfilerMetadata } from './read-side-files.ts';
 import { readApis, readHostOps, readKernels, readOperators, readStepTrace } from './read-tables.ts';
 import { readTrace } from './read-trace.ts';
 
@@ -21,8 +23,6 @@ const KNOWN = new Set([
   'communication_matrix.json',
   'profiler_metadata.json',
 ]);
-const INFO = /^profiler_info(?:_(\d{1,7}))?\.json$/;
-const OUTPUT = 'ASCEND_PROFILER_OUTPUT';
 /** Side files are small; a bigger one is not what its name says. */
 const MAX_SIDE_JSON = 256 << 20;
 const NOTE = {
@@ -44,80 +44,6 @@ const NOTE = {
 } as const;
 
 const LFS = 'version https://git-lfs.github.com/spec/';
-
-/** One rank's files inside an upload. */
-export interface RankFolder {
-  readonly folder: string;
-  readonly entries: readonly ProfileEntry[];
-}
-
-function parent(path: string): string {
-  const at = path.lastIndexOf('/');
-  return at === -1 ? '' : path.slice(0, at);
-}
-
-function leaf(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
-}
-
-/**
- * Finds the rank folders: those that hold ASCEND_PROFILER_OUTPUT, or whose own files look like its content.
- * `rest` are the entries that belong to none.
- */
-export function findRankFolders(entries: readonly ProfileEntry[]): { folders: RankFolder[]; rest: ProfileEntry[] } {
-  const roots = new Map<string, ProfileEntry[]>();
-  const isOutput = new Set<string>();
-  for (const entry of entries) {
-    const name = leaf(entry.path);
-    const dir = parent(entry.path);
-    if (leaf(dir) === OUTPUT) isOutput.add(dir);
-    else if (name === 'trace_view.json' || name === 'kernel_details.csv' || name === 'step_trace_time.csv') isOutput.add(dir);
-  }
-  for (const dir of isOutput) roots.set(leaf(dir) === OUTPUT ? parent(dir) : dir, []);
-  const rest: ProfileEntry[] = [];
-  for (const entry of entries) {
-    let dir = parent(entry.path);
-    let home: ProfileEntry[] | undefined;
-    for (let up = 0; up < 3; up++) {
-      home = roots.get(dir);
-      if (home !== undefined || dir === '') break;
-      dir = parent(dir);
-    }
-    if (home === undefined) rest.push(entry);
-    else home.push(entry);
-  }
-  const folders = [...roots].filter(([, list]) => list.length > 0).map(([folder, list]) => ({ folder, entries: list }));
-  folders.sort((a, b) => (a.folder < b.folder ? -1 : 1));
-  return { folders, rest };
-}
-
-const EMPTY_SETTINGS: CaptureSettings = {
-  level: null,
-  aicMetrics: null,
-  withStack: null,
-  withModules: null,
-  recordShapes: null,
-  profileMemory: null,
-  l2Cache: null,
-  gcThreshold: null,
-  cpuActivity: null,
-  npuActivity: null,
-  schedule: null,
-  cann: null,
-  torchNpu: null,
-  torch: null,
-  soc: null,
-  env: {},
-};
-
-/** Rank from the folder's name: rank0_ascend_pt, rank_0_ascend_pt, prof_rank_0. The last resort. */
-function rankFromFolder(folder: string): number | null {
-  for (const part of folder.split('/').reverse()) {
-    const found = /(?:^|[^a-z0-9])rank[_-]?(\d{1,7})(?:\D|$)/i.exec(part) ?? /^rank[_-]?(\d{1,7})/i.exec(part);
-    if (found !== null) return Number(found[1]);
-  }
-  return null;
-}
 
 async function head(entry: ProfileEntry, bytes: number): Promise<string> {
   for await (const chunk of entry.open()) return chunk.toString('latin1', 0, Math.min(bytes, chunk.length));

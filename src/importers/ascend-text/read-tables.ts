@@ -2,11 +2,13 @@ import { f64, i32 } from '../../base/columns.ts';
 import type { Instant } from '../../base/decimal.ts';
 import type { Interner } from '../../base/interner.ts';
 import type { ApiRow, HostOpSummary, KernelTable, OperatorRow, StepTraceRow } from '../../model/capture.ts';
-import { firstUserFrame } from './call-stack.ts';
-import { opTypeFromName } from './op-type.ts';
+import { firstUserFrame } from '../call-stack.ts';
+import { opTypeFromName } from '../op-type.ts';
 import type { Origin } from './origin.ts';
 import { type CsvResult, type CsvRow, cellInstant, cellNumber, cellText, findColumn, scanCsv } from './scan-csv.ts';
 
+/** Longer than any capture, µs (three years): not a duration, and sums of it would no longer be exact. */
+const MAX_US = 1e14;
 const COMMUNICATION_NAME = /^(hcom_|hccl)/i;
 const COMMUNICATION_CORE = /^(HCCL|COMMUNICATION)$/i;
 
@@ -78,7 +80,7 @@ export async function readKernels(
     }
     return (row) => {
       const duration = cellNumber(row, c.duration);
-      if (duration === null || duration < 0) return;
+      if (duration === null || duration < 0 || duration > MAX_US) return;
       const name = id(row, c.name);
       const core = id(row, c.core);
       const communication = memo(isCommunicationCore, core, COMMUNICATION_CORE) || memo(isCommunicationName, name, COMMUNICATION_NAME);

@@ -2,7 +2,8 @@ import { f64, i32 } from '../../base/columns.ts';
 import { type Instant, parseInstant, parseNumber } from '../../base/decimal.ts';
 import { createInterner, type Interner } from '../../base/interner.ts';
 import type { Frame, Spans, TraceTables } from '../../model/capture.ts';
-import { firstUserFrame } from './call-stack.ts';
+import { firstUserFrame } from '../call-stack.ts';
+import { CANN_KEPT } from '../cann-calls.ts';
 import type { Origin } from './origin.ts';
 import { findArg, type RawEvent, type ScanResult, scanTrace } from './scan-trace.ts';
 
@@ -19,9 +20,8 @@ const K_COUNT = key('count');
 const K_CORRELATION = key('correlation_id');
 const K_DATA_TYPE = key('data_type');
 
-/** CANN calls worth a row: what blocks the host, what compiles, what launches. */
-const CANN_KEPT =
-  /^(AscendCL@(aclrtSynchronize|aclrtMemcpy(?!Async)|aclopCompileAndExecute|opCompile|aclrt(Malloc|Free)|aclMallocMem)|Runtime@.*Synchronize)/;
+/** Longer than any capture, ns (three years): not a duration, and sums of it would no longer be exact. */
+const MAX_NS = 1e17;
 
 type Lane = 'python' | 'cann' | 'device' | 'communication' | 'overlap' | 'gc' | 'other';
 
@@ -141,7 +141,7 @@ export async function readTrace(
       if (cat === CAT_PYTHON) return;
       const start = origin.relative(instant);
       const duration = number(ev, ev.durStart, ev.durEnd) * 1000;
-      if (!(duration >= 0)) return;
+      if (!(duration >= 0 && duration <= MAX_NS)) return;
       const pid = number(ev, ev.pidStart, ev.pidEnd);
       const tid = number(ev, ev.tidStart, ev.tidEnd);
       if (cat === CAT_ENQUEUE || cat === CAT_DEQUEUE) {

@@ -162,17 +162,29 @@ export async function scanCsv(
     return i;
   };
 
-  for await (const chunk of chunks) {
-    result.bytes += chunk.length;
-    if (onRow === null) break;
-    const buf = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+  /** Chunks that came after `rest` and were not scanned yet. */
+  let waiting: Buffer[] = [];
+  let waitingBytes = 0;
+  const scan = (): void => {
+    const buf = rest.length === 0 && waiting.length === 1 ? waiting[0]! : Buffer.concat([rest, ...waiting]);
+    waiting = [];
+    waitingBytes = 0;
     const used = consume(buf, false);
     rest = used >= buf.length ? Buffer.alloc(0) : Buffer.from(buf.subarray(used));
     if (rest.length > MAX_ROW_BYTES) {
       result.truncated = true;
       rest = Buffer.alloc(0);
     }
+  };
+  for await (const chunk of chunks) {
+    result.bytes += chunk.length;
+    if (onRow === null) break;
+    // A row that did not fit is scanned again only when there is as much new as old: long rows cost linear time.
+    waiting.push(rest.length === 0 ? chunk : Buffer.from(chunk));
+    waitingBytes += chunk.length;
+    if (waitingBytes >= rest.length) scan();
   }
+  if (waiting.length > 0 && onRow !== null) scan();
   if (rest.length > 0 && onRow !== null) consume(rest, true);
   return result;
 }

@@ -267,7 +267,8 @@ export async function scanTrace(chunks: AsyncIterable<Buffer>, onEvent: (ev: Raw
     ev.buf = buf;
     if (!started) {
       // Skip a BOM and, for `{"traceEvents": [`, everything up to the array.
-      i = skipSpace(buf, buf.length >= 3 && buf[0] === 0xef ? 3 : 0, buf.length);
+      if (buf[0] === 0xef && buf.length < 3) return 0;
+      i = skipSpace(buf, buf[0] === 0xef ? 3 : 0, buf.length);
       if (i >= buf.length) return i;
       if (buf[i] === 123) {
         const key = buf.indexOf('"traceEvents"', i);
@@ -282,7 +283,8 @@ export async function scanTrace(chunks: AsyncIterable<Buffer>, onEvent: (ev: Raw
       while (i < buf.length) {
         const c = buf[i]!;
         if (c === 123) break;
-        if (c === 93) {
+        // After damage a bracket may belong to a value whose start was lost.
+        if (c === 93 && !seam) {
           done = true;
           return buf.length;
         }
@@ -307,21 +309,37 @@ export async function scanTrace(chunks: AsyncIterable<Buffer>, onEvent: (ev: Raw
     }
   };
 
-  for await (const chunk of chunks) {
-    result.bytes += chunk.length;
-    if (done) continue;
+  /** Chunks that came after `rest` and were not scanned yet. */
+  let waiting: Buffer[] = [];
+  let waitingBytes = 0;
+  const scan = (): void => {
     let buf: Buffer;
-    if (rest.length === 0) buf = chunk;
-    else if (rest.length > MAX_EVENT_BYTES) {
+    if (rest.length > MAX_EVENT_BYTES) {
       // One "event" larger than any real one: give it up and find the next start.
-      buf = chunk;
+      buf = Buffer.concat(waiting);
       base += rest.length;
       seam = true;
-    } else buf = Buffer.concat([rest, chunk]);
+    } else buf = rest.length === 0 && waiting.length === 1 ? waiting[0]! : Buffer.concat([rest, ...waiting]);
+    waiting = [];
+    waitingBytes = 0;
     const used = consume(buf);
     base += used;
     rest = used >= buf.length ? Buffer.alloc(0) : Buffer.from(buf.subarray(used));
+  };
+  for await (const chunk of chunks) {
+    result.bytes += chunk.length;
+    if (done) continue;
+    if (rest.length === 0) {
+      waiting.push(chunk);
+      scan();
+      continue;
+    }
+    // An event that did not fit is scanned again only when there is as much new as old: long events cost linear time.
+    waiting.push(Buffer.from(chunk));
+    waitingBytes += chunk.length;
+    if (waitingBytes >= rest.length) scan();
   }
+  if (!done && waiting.length > 0) scan();
   result.truncated = !done || seam;
   return result;
 }

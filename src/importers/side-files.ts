@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { CaptureSettings, GroupInfo } from '../../model/capture.ts';
+import type { CaptureSettings, GroupInfo } from '../model/capture.ts';
 import { groupHash } from './group-hash.ts';
 
 /** Foreign JSON: only as strict as needed, every field may be missing or of another type. */

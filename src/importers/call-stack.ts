@@ -1,4 +1,4 @@
-import type { Frame } from '../../model/capture.ts';
+import type { Frame } from '../model/capture.ts';
 
 /** Folders that are never the user's code. */
 const FRAMEWORK = /(^|[\\/])(site-packages|dist-packages|lib[\\/]python[\d.]+)[\\/]|^<|(^|[\\/])(torch|torch_npu|torchrun)[\\/]/;
