@@ -83,7 +83,8 @@ export function parseNumber(buf: Uint8Array, start: number, end: number): number
     );
     return value;
   }
-  if (i === start || (negative && i === start + 1)) return Number.NaN;
+  const last = buf[i - 1]! - 48;
+  if (i === start || last < 0 || last > 9) return Number.NaN;
   const value = exponent === 0 ? mantissa : exponent > 0 ? mantissa * 10 ** exponent : mantissa / 10 ** -exponent;
   return negative ? -value : value;
 }

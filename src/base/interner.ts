@@ -11,8 +11,13 @@ export interface Interner {
 
 /** Longest name kept, in bytes; longer ones are cut, so that a hostile megabyte name costs no memory. */
 const MAX_BYTES = 2_048;
+/** Bytes kept over all names; beyond it new ones share the first id. Real captures need a few MB. */
+const MAX_TOTAL_BYTES = 256 << 20;
+/** Differs from process to process, so that nobody can prepare names that fall into one slot. Ids do not depend on it. */
+const SEED = (Math.random() * 2 ** 32) | 0;
 
 export function createInterner(limit = 4_000_000): Interner {
+  let total = 0;
   let capacity = 1 << 12;
   let slots = new Int32Array(capacity).fill(-1);
   const hashes: number[] = [];
@@ -33,7 +38,7 @@ export function createInterner(limit = 4_000_000): Interner {
 
   function lookup(buf: Uint8Array, start: number, end: number, insert: boolean): number {
     const stop = end - start > MAX_BYTES ? start + MAX_BYTES : end;
-    let hash = 0x811c9dc5 ^ (stop - start);
+    let hash = SEED ^ (stop - start);
     for (let i = start; i < stop; i++) hash = Math.imul(hash ^ buf[i]!, 0x01000193);
     hash ^= hash >>> 15;
     let slot = hash & (capacity - 1);
@@ -49,7 +54,8 @@ export function createInterner(limit = 4_000_000): Interner {
       slot = (slot + 1) & (capacity - 1);
     }
     if (!insert) return -1;
-    if (hashes.length >= limit) return 0;
+    if (hashes.length >= limit || total >= MAX_TOTAL_BYTES) return 0;
+    total += stop - start;
     const id = hashes.length;
     slots[slot] = id;
     hashes.push(hash);

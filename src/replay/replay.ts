@@ -122,17 +122,16 @@ export function buildReplay(ranks: readonly ReplayRank[], rendezvous: readonly R
 
 function lastNodes(rank: ReplayRank): { start: number; lastNode: number }[] {
   const { facts, tape } = rank;
-  return facts.steps.map((step, s) => {
-    let lastNode = -1;
-    let end = Number.NEGATIVE_INFINITY;
-    for (let i = 0; i < tape.start.length; i++) {
-      if (tape.step[i] === s && tape.start[i]! + tape.duration[i]! > end) {
-        end = tape.start[i]! + tape.duration[i]!;
-        lastNode = i;
-      }
+  const last = facts.steps.map((step) => ({ start: step.start, lastNode: -1, end: Number.NEGATIVE_INFINITY }));
+  for (let i = 0; i < tape.start.length; i++) {
+    const step = last[tape.step[i]!];
+    const end = tape.start[i]! + tape.duration[i]!;
+    if (step !== undefined && end > step.end) {
+      step.end = end;
+      step.lastNode = i;
     }
-    return { start: step.start, lastNode };
-  });
+  }
+  return last;
 }
 
 function planOf(rank: ReplayRank): Plan {
@@ -156,6 +155,18 @@ function planOf(rank: ReplayRank): Plan {
   const ends: { at: number; node: number }[] = [];
   for (let i = 0; i < n; i++) if (tape.kind[i] === COMMUNICATION) ends.push({ at: end(i), node: i });
   ends.sort((a, b) => a.at - b.at);
+
+  /** Number of collectives that ended by `at`. */
+  const endedBy = (at: number): number => {
+    let low = 0;
+    let high = ends.length;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (ends[mid]!.at <= at) low = mid + 1;
+      else high = mid;
+    }
+    return low;
+  };
 
   const byLaunch = [...Array(n).keys()]
     .filter((i) => !Number.isNaN(tape.launch[i]!))
@@ -200,14 +211,7 @@ function planOf(rank: ReplayRank): Plan {
       continue;
     }
     // Waited for a collective?
-    let low = 0;
-    let high = ends.length;
-    while (low < high) {
-      const mid = (low + high) >> 1;
-      if (ends[mid]!.at <= start + 1_000) low = mid + 1;
-      else high = mid;
-    }
-    const found = ends[low - 1];
+    const found = ends[endedBy(start + 1_000) - 1];
     if (tape.kind[i] !== COMMUNICATION && found !== undefined && start - found.at <= COLLECTIVE_TOLERANCE && found.node !== previous[i]) {
       waitsFor[i] = found.node;
       afterCollective[i] = Math.max(0, start - found.at);
@@ -219,10 +223,14 @@ function planOf(rank: ReplayRank): Plan {
   // The optimizer reads what the collectives launched before it produced, bound or not.
   for (const i of byLaunch) {
     if (tape.kind[i] !== COMPUTE || waitsFor[i] !== -1 || covered(tape.optimizer, tape.launch[i]!, tape.launch[i]! + 1) === 0) continue;
-    let latest = -1;
-    for (const e of ends)
-      if (tape.launch[e.node]! < tape.launch[i]! && tape.step[e.node] === tape.step[i] && e.at <= tape.start[i]!) latest = e.node;
-    if (latest !== -1) waitsFor[i] = latest;
+    for (let k = endedBy(tape.start[i]!) - 1; k >= 0; k--) {
+      const { node } = ends[k]!;
+      if (tape.step[node]! < tape.step[i]! && tape.step[node] !== -1) break;
+      if (tape.launch[node]! < tape.launch[i]! && tape.step[node] === tape.step[i]) {
+        waitsFor[i] = node;
+        break;
+      }
+    }
   }
 
   const items: Item[] = [];
@@ -266,12 +274,13 @@ function workersSetThePace(facts: RankFacts): boolean {
 
 function observedSteps(ranks: readonly ReplayRank[]): ReplayResult {
   const count = Math.min(...ranks.map((r) => r.facts.steps.length));
+  const marksOf = new Map(ranks.map((r) => [r, lastNodes(r)] as const));
   const ends: number[] = [];
   let begin = Number.POSITIVE_INFINITY;
   for (let s = 0; s < count; s++) {
     let latest = Number.NEGATIVE_INFINITY;
     for (const rank of ranks) {
-      const marks = lastNodes(rank);
+      const marks = marksOf.get(rank)!;
       if (s === 0) begin = Math.min(begin, marks[0]!.start + rank.offset);
       latest = Math.max(latest, rank.facts.steps[s]!.end + rank.offset);
       const node = marks[s]!.lastNode;
@@ -296,6 +305,7 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
     return {
       plan,
       removal,
+      index: r,
       position: 0,
       host: Number.NaN,
       hostObserved: Number.NaN,
@@ -324,7 +334,7 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
   const endOf = (s: State, node: number): number => {
     const known = s.end[node]!;
     if (!Number.isNaN(known)) return known;
-    const m = meeting[state.indexOf(s)]![node]!;
+    const m = meeting[s.index]![node]!;
     if (m >= 0 && !Number.isNaN(arrived[m]!.end)) {
       s.end[node] = arrived[m]!.end - s.plan.rank.offset;
       return s.end[node]!;

@@ -62,14 +62,10 @@ function fingerprint(rule: string, hotspot: string): string {
 
 function sourceOf(job: JobFacts, rank: number | null, file: string | null): string | null {
   if (file === null) return null;
-  const folder = rank === null ? '' : (job.ranks[rank]?.folder ?? '');
-  const known =
-    rank === null
-      ? undefined
-      : job.ranks[rank]?.inputs.find(
-          (i) => i.path.endsWith(`/${file}`) || i.path === file || i.path.replace(/_\d+\.json$/, '.json').endsWith(file),
-        );
-  return known?.path ?? (folder === '' ? file : `${folder}/${file}`);
+  if (rank === null) return file;
+  // `profiler_info.json` stands for `profiler_info_3.json`, too. A file that was not uploaded is no source.
+  const leaf = (path: string): string => path.slice(path.lastIndexOf('/') + 1).replace(/_\d+\.json$/, '.json');
+  return job.ranks[rank]?.inputs.find((i) => leaf(i.path) === file)?.path ?? null;
 }
 
 interface Draft {
@@ -209,8 +205,8 @@ function draft(input: ReportInput, rule: Rule, raw: RawFinding, e: Estimate | nu
       source: sourceOf(job, v.rank, v.file),
       ...(v.rank === null ? {} : { rank: job.ranks[v.rank]!.rank }),
       ...(v.step === undefined ? {} : { step: v.step }),
-      ...(v.start === undefined ? {} : { startUs: Math.round(v.start) / 1000 }),
-      ...(v.duration === undefined ? {} : { durationUs: Math.round(v.duration) / 1000 }),
+      ...(Number.isFinite(v.start) ? { startUs: Math.round(v.start!) / 1000 } : {}),
+      ...(Number.isFinite(v.duration) ? { durationUs: Math.round(v.duration!) / 1000 } : {}),
     })),
     caveats: [...raw.caveats, ...absentCaveat(job, rule, raw, e)].map((c) => say(c, lang)),
     locations: raw.frames.map((f) => ({

@@ -34,10 +34,10 @@ function fall(job: JobFacts, removals: Removals): { fall: number; perStep: numbe
 export function estimate(job: JobFacts, finding: RawFinding): Estimate | null {
   if (finding.boundMs === null) return null;
   const step = job.steps.stepTimeMs ?? Number.POSITIVE_INFINITY;
-  if (finding.removal === null || job.replay === null) {
-    return { basis: 'bound', floor: 0, likely: null, ceiling: Math.min(step, Math.max(0, finding.boundMs)) };
-  }
+  const bound: Estimate = { basis: 'bound', floor: 0, likely: null, ceiling: Math.min(step, Math.max(0, finding.boundMs || 0)) };
+  if (finding.removal === null || job.replay === null) return bound;
   const likely = fall(job, finding.removal.likely);
+  if (!Number.isFinite(likely.fall)) return bound;
   const low = finding.removal.floor === undefined ? likely : fall(job, finding.removal.floor);
   const high = finding.removal.ceiling === undefined ? likely : fall(job, finding.removal.ceiling);
   const error = job.replay.error * likely.fall + (job.steps.noiseMs ?? 0);

@@ -75,15 +75,28 @@ async function* inflate(zip: yauzl.ZipFile, entry: yauzl.Entry, label: string): 
 /** Opens a zip without extracting it. Unsafe names, links, encryption and lies about size refuse the archive. */
 export async function openZip(file: string, limits: SourceLimits): Promise<ProfileSource> {
   const label = basename(file);
-  let zip: yauzl.ZipFile;
+  let zip: yauzl.ZipFile | null = null;
   let list: yauzl.Entry[];
   try {
     zip = await openZipFile(file);
     list = await listEntries(zip, limits, label);
   } catch (error) {
+    zip?.close();
     if (error instanceof AdviseError) throw error;
     throw refuse(label, messageOf(error));
   }
+  try {
+    const entries = checked(zip, list, file, limits);
+    return { label, kind: 'zip', entries, close: async () => zip.close() };
+  } catch (error) {
+    zip.close();
+    throw error;
+  }
+}
+
+/** The files of an archive; throws when one of them gives reason to refuse all. */
+function checked(zip: yauzl.ZipFile, list: readonly yauzl.Entry[], file: string, limits: SourceLimits): ProfileEntry[] {
+  const label = basename(file);
   const entries: ProfileEntry[] = [];
   const seen = new Set<string>();
   let total = 0;
@@ -103,7 +116,7 @@ export async function openZip(file: string, limits: SourceLimits): Promise<Profi
       throw refuse(label, 'it unpacks to more than the size limit');
     entries.push({ path: name, bytes: entry.uncompressedSize, place: { zip: file, member: name }, open: () => inflate(zip, entry, label) });
   }
-  return { label, kind: 'zip', entries, close: async () => zip.close() };
+  return entries;
 }
 
 export async function looksLikeZip(file: string): Promise<boolean> {

@@ -26,7 +26,8 @@ export function stages(job: JobFacts): Stages | null {
     if (pp < 2 || size === null || size % pp !== 0) return null;
     for (let r = 0; r < size; r++) stageOf.set(r, Math.floor(r / (size / pp)));
   }
-  const count = Math.max(...stageOf.values()) + 1;
+  let count = 0;
+  for (const stage of stageOf.values()) count = Math.max(count, stage + 1);
   const list = Array.from({ length: count }, () => ({ ranks: [] as number[], values: [] as number[] }));
   job.ranks.forEach((rank, i) => {
     const stage = rank.rank === null ? undefined : stageOf.get(rank.rank);

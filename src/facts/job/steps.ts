@@ -32,12 +32,15 @@ export function jobSteps(ranks: readonly RankFacts[]): JobSteps {
     return marked ? b.stepMs : b.stageMs + (Number.isNaN(b.bubbleMs) ? 0 : b.bubbleMs);
   };
   const times: number[] = [];
-  for (let s = 0; s < count; s++) times.push(Math.max(...source.map((r) => value(r, s)).filter((v) => !Number.isNaN(v))));
+  for (let s = 0; s < count; s++) {
+    const known = source.map((r) => value(r, s)).filter((v) => !Number.isNaN(v));
+    times.push(known.length === 0 ? Number.NaN : Math.max(...known));
+  }
   const dropped: JobSteps['dropped'][number][] = [];
   const keep = new Set(times.keys());
   const id = (s: number): number => source[0]!.steps[s]!.id ?? s;
   if (count > 1) {
-    const others = times.slice(1);
+    const others = times.slice(1).filter((v) => !Number.isNaN(v));
     const middle = median(others);
     if (count >= DROP_AT) {
       keep.delete(0);
@@ -48,7 +51,7 @@ export function jobSteps(ranks: readonly RankFacts[]): JobSteps {
     }
   }
   const usedIndex = [...keep];
-  const perStepMs = usedIndex.map((s) => times[s]!);
+  const perStepMs = usedIndex.map((s) => times[s]!).filter((v) => !Number.isNaN(v));
   const stepTimeMs = median(perStepMs);
   const medians = ranks.map((r) =>
     median(usedIndex.map((s) => (r.steps[s] === undefined ? Number.NaN : value(r, s))).filter((v) => !Number.isNaN(v))),

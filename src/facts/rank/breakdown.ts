@@ -39,8 +39,9 @@ export function stepFacts(capture: RankCapture, windows: readonly StepWindow[], 
     }
     return tape === null ? [] : fromKernels(capture, tape);
   }
+  const rows = new Map(capture.stepTrace.map((r) => [r.step, r] as const));
   return windows.map((window) => {
-    const row = capture.stepTrace.find((r) => r.step === window.id);
+    const row = rows.get(window.id);
     const hostMs = (window.hostEnd - window.start) / MS;
     const stepMs = (window.end - window.start) / MS;
     const lanes = capture.trace?.lanes ?? null;
@@ -96,14 +97,25 @@ export function stepFacts(capture: RankCapture, windows: readonly StepWindow[], 
       id: window.id,
       start: from,
       end: to,
-      breakdown: { ...unionSplit(tape, from, to), stepMs, preparingMs: preparingOf(tape, window), tailMs: Number.NaN },
+      breakdown: { ...unionSplit(capture, tape, from, to), stepMs, preparingMs: preparingOf(tape, window), tailMs: Number.NaN },
     };
   });
 }
 
+function firstAtOrAfter(tape: Tape, at: number): number {
+  let low = 0;
+  let high = tape.start.length;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if (tape.start[mid]! < at) low = mid + 1;
+    else high = mid;
+  }
+  return low;
+}
+
 function preparingOf(tape: Tape | null, window: StepWindow): number {
   if (tape === null) return Number.NaN;
-  for (let i = 0; i < tape.start.length; i++) {
+  for (let i = firstAtOrAfter(tape, window.start); i < tape.start.length; i++) {
     if (tape.start[i]! >= window.start && (tape.kind[i] === COMPUTE || tape.kind[i] === COMMUNICATION)) {
       return tape.start[i]! < window.end ? (tape.start[i]! - window.start) / MS : Number.NaN;
     }
@@ -111,8 +123,13 @@ function preparingOf(tape: Tape | null, window: StepWindow): number {
   return Number.NaN;
 }
 
-function unionSplit(tape: Tape | null, from: number, to: number): Omit<StepFacts['breakdown'], 'stepMs' | 'preparingMs' | 'tailMs'> {
-  const source = 'kernel_details.csv';
+function unionSplit(
+  capture: RankCapture,
+  tape: Tape | null,
+  from: number,
+  to: number,
+): Omit<StepFacts['breakdown'], 'stepMs' | 'preparingMs' | 'tailMs'> {
+  const source = capture.trace !== null && capture.trace.device.name.length > 0 ? 'trace_view.json' : 'kernel_details.csv';
   if (tape === null) {
     const none = Number.NaN;
     return {
@@ -182,6 +199,6 @@ function fromKernels(capture: RankCapture, tape: Tape): StepFacts[] {
     id,
     start: Number.NaN,
     end: Number.NaN,
-    breakdown: { ...unionSplit(tape, from, to), stepMs: Number.NaN, preparingMs: Number.NaN, tailMs: Number.NaN },
+    breakdown: { ...unionSplit(capture, tape, from, to), stepMs: Number.NaN, preparingMs: Number.NaN, tailMs: Number.NaN },
   }));
 }

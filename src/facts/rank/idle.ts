@@ -56,15 +56,16 @@ export function idleFacts(
 
 /** Host step start to the first computing or communication task of that step. */
 export function leadIn(tape: Tape, windows: readonly StepWindow[]): Intervals {
-  const spans: [number, number][] = [];
-  for (let w = 0; w < windows.length; w++) {
-    const { start, end } = windows[w]!;
-    for (let i = 0; i < tape.start.length; i++) {
-      if (tape.step[i] !== w || (tape.kind[i] !== COMPUTE && tape.kind[i] !== COMMUNICATION)) continue;
-      if (tape.start[i]! > start) spans.push([start, Math.min(end, tape.start[i]!)]);
-      break;
-    }
+  const first = new Float64Array(windows.length).fill(Number.NaN);
+  for (let i = 0; i < tape.start.length; i++) {
+    const w = tape.step[i]!;
+    if (w < 0 || w >= first.length || (tape.kind[i] !== COMPUTE && tape.kind[i] !== COMMUNICATION)) continue;
+    if (Number.isNaN(first[w]!)) first[w] = tape.start[i]!;
   }
+  const spans: [number, number][] = [];
+  windows.forEach(({ start, end }, w) => {
+    if (first[w]! > start) spans.push([start, Math.min(end, first[w]!)]);
+  });
   return union(spans);
 }
 

@@ -36,9 +36,15 @@ export function loaderFacts(
 
 function stallOf(start: number, end: number, idle: Intervals, launchAfter: (gapEnd: number) => number): number {
   let total = 0;
-  for (let i = 0; i < idle.start.length && idle.start[i]! < end; i++) {
+  let low = 0;
+  let high = idle.end.length;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if (idle.end[mid]! <= start) low = mid + 1;
+    else high = mid;
+  }
+  for (let i = low; i < idle.start.length && idle.start[i]! < end; i++) {
     const to = idle.end[i]!;
-    if (to <= start) continue;
     // The task that ended this gap was already issued when the fetch began: the device waited for something else.
     if (launchAfter(to) < start) continue;
     total += covered({ start: [idle.start[i]!], end: [to] }, start, end);

@@ -118,17 +118,19 @@ export default defineRule({
       findings: [
         {
           title:
-            all && ranks.length === 2
-              ? { text: { en: 'Data loader starves both ranks', zh: '数据加载跟不上，两张卡都在等数据' } }
-              : all
-                ? {
-                    text: { en: 'Data loader starves all {n:int} ranks', zh: '数据加载跟不上，{n:int} 张卡都在等数据' },
-                    params: { n: ranks.length },
-                  }
-                : {
-                    text: { en: 'Data loader starves rank {ranks:ranks}', zh: '卡 {ranks:ranks} 的数据加载跟不上' },
-                    params: { ranks: ranks.map((r) => job.ranks[r]!.rank ?? -1) },
-                  },
+            all && ranks.length === 1
+              ? { text: { en: 'Data loader starves the card', zh: '数据加载跟不上，NPU 在等数据' } }
+              : all && ranks.length === 2
+                ? { text: { en: 'Data loader starves both ranks', zh: '数据加载跟不上，两张卡都在等数据' } }
+                : all
+                  ? {
+                      text: { en: 'Data loader starves all {n:int} ranks', zh: '数据加载跟不上，{n:int} 张卡都在等数据' },
+                      params: { n: ranks.length },
+                    }
+                  : {
+                      text: { en: 'Data loader starves rank {ranks:ranks}', zh: '卡 {ranks:ranks} 的数据加载跟不上' },
+                      params: { ranks: ranks.map((r) => job.ranks[r]!.rank ?? -1) },
+                    },
           ranks,
           steps: job.steps.used,
           groups: [],

@@ -93,7 +93,7 @@ export default defineRule({
               },
               params: { stage: s, ranks: rankNumbers(stage.ranks), ms: stage.computingMs },
             },
-            file: 'step_trace_time.csv',
+            file: job.ranks[stage.ranks[0] ?? -1]?.steps[0]?.breakdown.source ?? null,
             rank: stage.ranks[0] ?? null,
           })),
           caveats: [
