@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { AdviseError } from '../base/errors.ts';
+import { AdviseError, messageOf } from '../base/errors.ts';
 import { analyse } from '../engine/analyse.ts';
 import { LANGS, type Lang } from '../model/lang.ts';
 import type { Report } from '../model/report.ts';
@@ -46,11 +46,21 @@ export async function analyze(paths: readonly string[], options: AnalyzeOptions)
     bar.done();
     const text = write(report, format);
     if (options.out === undefined) process.stdout.write(text);
-    else await writeFile(options.out, text);
+    else await save(options.out, text);
     return report.gate?.outcome === 'fail' ? 1 : 0;
   } finally {
     bar.done();
     for (const opened of sources) await opened.close();
+  }
+}
+
+async function save(file: string, text: string): Promise<void> {
+  try {
+    await writeFile(file, text);
+  } catch (error) {
+    throw new AdviseError('not-written', `${file} cannot be written (${messageOf(error)})`, 'Give a file in a folder that exists.', {
+      cause: error,
+    });
   }
 }
 

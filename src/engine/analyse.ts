@@ -2,7 +2,7 @@ import { AdviseError, messageOf } from '../base/errors.ts';
 import { say } from '../base/phrase.ts';
 import type { GateConfig } from '../config/schema.ts';
 import { jobFacts } from '../facts/job/index.ts';
-import { findRankFolders, type RankFolder } from '../importers/index.ts';
+import { findRankFolders, type RankFolder, rankFromFolder } from '../importers/index.ts';
 import type { InputRecord } from '../model/capture.ts';
 import type { Capability, RankFacts } from '../model/facts.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
@@ -58,7 +58,9 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
   if (folders.length === 0) throw nothingToRead(input.sources, rest, options.lang);
 
   const total = folders.reduce((sum, f) => sum + f.entries.reduce((s, e) => s + e.bytes, 0), 0);
-  const ranks = await readRanks(folders, (done) => input.onProgress?.({ phase: 'read', done, total }), input.signal);
+  const read = await readRanks(folders, (done) => input.onProgress?.({ phase: 'read', done, total }), input.signal);
+  // A rank folder given by itself has no name inside the upload: the upload's own name may hold the rank.
+  const ranks = read.map((r) => (r.rank === null && r.folder === '' ? { ...r, rank: rankFromFolder(input.sources[0]!.label) } : r));
   const notes: Message[] = [];
   const kept = newestPerRank(ranks, notes);
   for (const rank of ranks) inputs.push(...rank.inputs);
@@ -78,11 +80,9 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
     version: VERSION,
     advise: (finding, raw) => advise(finding, raw, usable, source, options.lang),
   });
-  for (const id of options.disabledRules) {
-    if (RULES.some((r) => r.id === id)) {
-      const off: L10n = { en: 'switched off in the configuration', zh: '已在配置中关闭' };
-      report.checked.push({ rule: id, outcome: 'notApplicable', reason: off[options.lang] });
-    }
+  for (const rule of RULES.filter((r) => options.disabledRules.includes(r.id))) {
+    const off: L10n = { en: 'switched off in the configuration', zh: '已在配置中关闭' };
+    report.checked.push({ rule: rule.id, outcome: 'notApplicable', reason: off[options.lang] });
   }
   report.gate = evaluateGate(report, options.gate);
   input.onProgress?.({ phase: 'diagnose', done: 1, total: 1 });
@@ -120,7 +120,10 @@ function runRule(rule: Rule, ranks: readonly RankFacts[], options: EngineOptions
     return { rule, detection: { outcome: 'notApplicable', reason: { text: NEEDS[first ?? lacking[0]!] } } };
   }
   const values: Record<string, number> = {};
-  for (const [name, option] of Object.entries(rule.options)) values[name] = options.thresholds[rule.id]?.[name] ?? option.default;
+  for (const [name, option] of Object.entries(rule.options)) {
+    const wanted = options.thresholds[rule.id]?.[name] ?? option.default;
+    values[name] = Math.min(option.max, Math.max(option.min, wanted));
+  }
   try {
     return { rule, detection: rule.detect(job, values) };
   } catch (error) {

@@ -23,7 +23,7 @@ export function world(ranks: readonly RankFacts[]): World {
   if (size === null) {
     for (const r of ranks) {
       for (const g of r.groups) {
-        const top = Math.max(-1, ...g.ranks) + 1;
+        const top = g.ranks.reduce((a, b) => Math.max(a, b), -1) + 1;
         if (top > (size ?? 0)) {
           size = top;
           basis = 'groups';
@@ -58,5 +58,8 @@ export function world(ranks: readonly RankFacts[]): World {
     for (let r = 0; r < size; r++) if (!here.has(r)) missing.push(r);
   }
   const absent = size === null ? [...named].filter((r) => !present.includes(r)).sort((a, b) => a - b) : missing;
+  // Folders without a rank number may be the very ranks that seem to be missing.
+  const unnamed = ranks.filter((r) => r.rank === null).length;
+  if (unnamed > 0 && absent.length <= unnamed) return { size, basis, present, missing: [], complete: null };
   return { size, basis, present, missing: absent, complete: absent.length > 0 ? false : size === null ? null : true };
 }

@@ -7,6 +7,8 @@ const OP = /^hcom_([A-Za-z]+?)_*(?:_(\d+)_(\d+)(?:_(\d+))?)?$/;
 const P2P = /^hcom_(send|receive|batchsendrecv)/i;
 /** Collectives of a group of one are no-ops of about 2.5 µs. */
 const NO_OP_MS = 0.005;
+/** Calls of one name looked at for a match. Names count the calls of a group, so real files have one or two of each. */
+const MAX_NEAR = 64;
 
 /**
  * Joins the trace's collectives with communication.json. The key is the same on all ranks of a group: group id, then the name,
@@ -30,15 +32,14 @@ export function collectiveFacts(
     if (list === undefined) records.set(record.name, [record]);
     else list.push(record);
   }
+  for (const list of records.values()) list.sort((a, b) => (a.start || 0) - (b.start || 0));
   const calls: CollectiveFacts[] = [];
+  const startsOf = new Map<string, number[]>();
   const nodeCall = new Int32Array(tape?.start.length ?? 0).fill(-1);
   const seen = new Set<CollectiveRecord>();
 
   const add = (name: string, start: number, duration: number, launch: number, node: number, step: number | null): void => {
-    const candidates = records.get(name) ?? [];
-    let record: CollectiveRecord | undefined;
-    for (const c of candidates)
-      if (!seen.has(c) && (record === undefined || Math.abs(c.start - start) < Math.abs(record.start - start))) record = c;
+    const record = nearest(records.get(name) ?? [], start, seen);
     if (record !== undefined) seen.add(record);
     const parts = OP.exec(name);
     const op = parts?.[1] ?? name.slice(0, 40);
@@ -46,6 +47,9 @@ export function collectiveFacts(
     const group = record?.group || fullHash.get(digits) || (digits === '' ? '' : `…${digits}`);
     if (soloGroups.has(group)) return;
     if (node >= 0) nodeCall[node] = calls.length;
+    const starts = startsOf.get(name);
+    if (starts === undefined) startsOf.set(name, [start]);
+    else if (starts.length < MAX_NEAR) starts.push(start);
     calls.push({
       step: record?.step ?? step,
       key: `${group}/${name}`,
@@ -75,11 +79,29 @@ export function collectiveFacts(
   // Ranks that ship only communication.json still tell when each collective began and ended.
   for (const record of capture.collectives) {
     if (seen.has(record) || Number.isNaN(record.start) || !(record.elapsedMs > NO_OP_MS)) continue;
-    if (tape !== null && calls.some((c) => c.name === record.name && Math.abs(c.start - record.start) < 1e6)) continue;
+    if (tape !== null && startsOf.get(record.name)?.some((at) => Math.abs(at - record.start) < 1e6)) continue;
     const at = windowAt(windows, record.start);
     add(record.name, record.start, record.elapsedMs * 1e6, Number.NaN, -1, at === -1 ? record.step : windows[at]!.id);
   }
   return { calls, nodeCall };
+}
+
+/** The unused record whose start is nearest; `list` ascends by start and rarely holds more than one. */
+function nearest(list: readonly CollectiveRecord[], start: number, used: ReadonlySet<CollectiveRecord>): CollectiveRecord | undefined {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if ((list[mid]!.start || 0) < start) low = mid + 1;
+    else high = mid;
+  }
+  let best: CollectiveRecord | undefined;
+  for (let i = Math.max(0, low - MAX_NEAR); i < list.length && i < low + MAX_NEAR; i++) {
+    const record = list[i]!;
+    if (used.has(record)) continue;
+    if (best === undefined || Number.isNaN(best.start) || Math.abs(record.start - start) < Math.abs(best.start - start)) best = record;
+  }
+  return best;
 }
 
 function computeSpans(tape: Tape | null): [number, number][] {

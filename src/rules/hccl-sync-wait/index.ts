@@ -48,6 +48,7 @@ export default defineRule({
     const exposedMs = exposed(job);
     const pace = job.steps.pace;
     const paceFacts = job.ranks[pace]!;
+    const paceStep = paceFacts.steps[job.steps.usedIndex[0] ?? -1];
     const common = {
       steps: job.steps.used,
       groups: [...new Set(job.matches.map((m) => m.group))].filter((g) => g !== '').slice(0, 8),
@@ -63,13 +64,13 @@ export default defineRule({
         params: {
           rank: paceFacts.rank ?? '?',
           exposed: exposedMs[pace]!,
-          stage: paceFacts.steps[job.steps.usedIndex[0]!]!.breakdown.stageMs,
-          share: exposedMs[pace]! / paceFacts.steps[job.steps.usedIndex[0]!]!.breakdown.stageMs,
+          stage: paceStep?.breakdown.stageMs ?? null,
+          share: paceStep === undefined ? null : exposedMs[pace]! / paceStep.breakdown.stageMs,
         },
       },
-      file: paceFacts.steps[0]!.breakdown.source,
+      file: paceStep?.breakdown.source ?? null,
       rank: pace,
-      step: paceFacts.steps[job.steps.usedIndex[0]!]!.id,
+      step: paceStep?.id ?? null,
     };
 
     if (job.noReplay === 'ranks-missing' || job.ranks.length < 2) {
@@ -259,10 +260,17 @@ export default defineRule({
           {
             ...common,
             title: {
-              text: {
-                en: '{exposed:ms} of communication per step is exposed, most of it waiting for ranks that were not uploaded',
-                zh: '每迭代未掩盖通信 {exposed:ms}，其中大部分在等未上传的卡',
-              },
+              // With one rank nothing tells waiting from transfer.
+              text:
+                absent >= 0.5 * (exposedMs[pace]! || 0)
+                  ? {
+                      en: '{exposed:ms} of communication per step is exposed, most of it waiting for ranks that were not uploaded',
+                      zh: '每迭代未掩盖通信 {exposed:ms}，其中大部分在等未上传的卡',
+                    }
+                  : {
+                      en: '{exposed:ms} of communication per step is exposed; how much of it is waiting for other ranks is not known',
+                      zh: '每迭代未掩盖通信 {exposed:ms}；其中有多少在等其他卡无法得知',
+                    },
               params: { exposed: exposedMs[pace]! || 0 },
             },
             ranks: [],
