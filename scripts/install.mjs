@@ -1,5 +1,6 @@
-// Runs on whatever Node the machine has: installs the pinned dependencies (Node 24 among them) when they are missing or out of date.
-import { spawnSync } from 'node:child_process';
+// Runs on whatever Node the machine has: installs the pinned dependencies (Node 24 among them) when they are missing or out of date,
+// then runs the command it was given. A shell would go on using the `node` it found before the installation.
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -21,4 +22,15 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== lock) {
     process.exit(done.status ?? 1);
   }
   writeFileSync(stamp, lock);
+}
+
+const [command, ...args] = process.argv.slice(2);
+if (command !== undefined) {
+  const child = spawn(command, args, { stdio: 'inherit', shell: process.platform === 'win32' });
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
+  child.once('error', (error) => {
+    console.error(`npu-advisor: ${command} could not be started: ${error.message}`);
+    process.exit(2);
+  });
+  child.once('exit', (code) => process.exit(code ?? 1));
 }
