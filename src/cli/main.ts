@@ -3,6 +3,7 @@ import { AdviseError, messageOf } from '../base/errors.ts';
 import { VERSION } from '../engine/version.ts';
 import type { Lang } from '../model/lang.ts';
 import { type AnalyzeOptions, analyze } from './analyze.ts';
+import { digest } from './digest.ts';
 import { loadConfig } from './load-config.ts';
 import { explainRule, listRules } from './rules.ts';
 
@@ -31,6 +32,16 @@ program
   .option('--lang <lang>', 'en or zh')
   .action(async (paths: string[], options: AnalyzeOptions) => {
     process.exitCode = await analyze(paths, options);
+  });
+
+program
+  .command('digest')
+  .description('keep what `analyze` needs of a profile in one small file, for runners that cannot upload gigabytes')
+  .argument('<path...>')
+  .requiredOption('--out <file>', 'file to write, e.g. facts.json')
+  .option('--lang <lang>', 'en or zh')
+  .action(async (paths: string[], options: { out: string; lang?: string }) => {
+    process.stdout.write(await digest(paths, options.out, lang(options.lang)));
   });
 
 program

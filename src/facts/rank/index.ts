@@ -48,12 +48,17 @@ export function rankFacts(capture: RankCapture): RankFacts {
     phases: phaseFacts(capture, windows),
     idle: tape === null || windows.length === 0 ? null : idleFacts(tape, windows, idle, loader, compile),
     operators: typeTotals(capture),
-    opStatistic: capture.operators,
-    apis: capture.apis,
-    hostOps: capture.hostOps,
+    opStatistic: largest(capture.operators, (o) => o.totalUs),
+    apis: largest(capture.apis, (a) => a.totalUs),
+    hostOps: largest(capture.hostOps, (o) => o.hostTotalUs),
     inputs: capture.inputs,
     notes: capture.notes,
   };
+}
+
+/** The rows that matter: longest first, bounded, so that the facts of a rank stay small. */
+function largest<T>(rows: readonly T[], value: (row: T) => number): T[] {
+  return [...rows].sort((a, b) => value(b) - value(a)).slice(0, MAX_TYPES);
 }
 
 function capabilitiesOf(capture: RankCapture, tape: Tape | null): Set<Capability> {

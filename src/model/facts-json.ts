@@ -1,0 +1,120 @@
+import { deflateSync, inflateSync } from 'node:zlib';
+import { AdviseError } from '../base/errors.ts';
+import type { RankFacts } from './facts.ts';
+import { FACTS_SCHEMA, RankFactsSchema } from './facts-schema.ts';
+
+/**
+ * facts.json: the rank facts of a job, small and replayable. `analyze facts.json` gives the same report as the profile it came from.
+ * Number columns are base64 of deflated little-endian arrays, so every figure survives to the bit; NaN (missing) survives, too.
+ */
+
+/** A column larger than this is not a digest, bytes after inflating. */
+const MAX_COLUMN_BYTES = 256 << 20;
+
+type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+function column(tag: string, array: Float64Array | Int32Array | Uint8Array): Json {
+  const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+  return { [tag]: deflateSync(bytes, { level: 6 }).toString('base64') };
+}
+
+function encode(value: unknown): Json {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'number') return Number.isFinite(value) ? value : { $number: String(value) };
+  if (typeof value === 'string' || typeof value === 'boolean') return value;
+  if (value instanceof Float64Array) return column('$f64', value);
+  if (value instanceof Int32Array) return column('$i32', value);
+  if (value instanceof Uint8Array) return column('$u8', value);
+  if (value instanceof Set) return { $set: [...value].map(encode) };
+  if (value instanceof Map) return { $map: [...value].map(([k, v]) => [encode(k), encode(v)]) };
+  if (Array.isArray(value)) {
+    // Long lists of plain numbers (intervals) travel as columns.
+    if (value.length > 32 && value.every((v) => typeof v === 'number'))
+      return { $list: (column('$f64', Float64Array.from(value as number[])) as { $f64: string }).$f64 };
+    return value.map(encode);
+  }
+  const out: Record<string, Json> = {};
+  for (const [key, inner] of Object.entries(value as Record<string, unknown>)) if (inner !== undefined) out[key] = encode(inner);
+  return out;
+}
+
+function bytesOf(text: unknown): Buffer {
+  if (typeof text !== 'string') throw new Error('a column is not text');
+  return inflateSync(Buffer.from(text, 'base64'), { maxOutputLength: MAX_COLUMN_BYTES });
+}
+
+function array<T extends Float64Array | Int32Array>(
+  type: { new (buffer: ArrayBuffer): T; readonly BYTES_PER_ELEMENT: number },
+  text: unknown,
+): T {
+  const bytes = bytesOf(text);
+  if (bytes.length % type.BYTES_PER_ELEMENT !== 0) throw new Error('a column is cut off');
+  return new type(Uint8Array.from(bytes).buffer);
+}
+
+const MAX_DEPTH = 24;
+
+function decode(value: unknown, depth: number): unknown {
+  if (depth > MAX_DEPTH) throw new Error('nested too deeply');
+  if (value === null || typeof value !== 'object') return value;
+  if (Array.isArray(value)) return value.map((v) => decode(v, depth + 1));
+  const record = value as Record<string, unknown>;
+  const keys = Object.keys(record);
+  if (keys.length === 1) {
+    const inner = record[keys[0]!];
+    switch (keys[0]) {
+      case '$number':
+        return inner === 'Infinity' ? Number.POSITIVE_INFINITY : inner === '-Infinity' ? Number.NEGATIVE_INFINITY : Number.NaN;
+      case '$f64':
+        return array(Float64Array, inner);
+      case '$list':
+        return [...array(Float64Array, inner)];
+      case '$i32':
+        return array(Int32Array, inner);
+      case '$u8':
+        return Uint8Array.from(bytesOf(inner));
+      case '$set':
+        return new Set(Array.isArray(inner) ? inner.map((v) => decode(v, depth + 1)) : []);
+      case '$map':
+        return new Map(
+          Array.isArray(inner) ? inner.filter(Array.isArray).map((p) => [decode(p[0], depth + 1), decode(p[1], depth + 1)] as const) : [],
+        );
+    }
+  }
+  const out: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
+  for (const key of keys) if (key !== '__proto__') out[key] = decode(record[key], depth + 1);
+  return { ...out };
+}
+
+export function factsToJson(ranks: readonly RankFacts[]): string {
+  return `${JSON.stringify({ schema: FACTS_SCHEMA, ranks: ranks.map(encode) })}\n`;
+}
+
+/** True when the text begins like a facts.json. */
+export function looksLikeFacts(head: string): boolean {
+  return /^\s*\{\s*"schema"\s*:\s*"npu-advisor\.facts\//.test(head);
+}
+
+/** Reads a facts.json; it is foreign input and checked in full. */
+export function factsFromJson(text: string): RankFacts[] {
+  const hint = 'Make it again with `npu-advise digest`.';
+  let root: unknown;
+  try {
+    root = JSON.parse(text);
+  } catch (error) {
+    throw new AdviseError('bad-facts', 'facts.json is not valid JSON', hint, { cause: error });
+  }
+  const { schema, ranks } = (root ?? {}) as { schema?: unknown; ranks?: unknown };
+  if (schema !== FACTS_SCHEMA)
+    throw new AdviseError(
+      'bad-facts',
+      `facts.json has another format (${String(schema).slice(0, 40)})`,
+      `${hint} Use the same version for digest and analyze.`,
+    );
+  if (!Array.isArray(ranks)) throw new AdviseError('bad-facts', 'facts.json holds no ranks', hint);
+  try {
+    return ranks.map((rank) => RankFactsSchema.parse(decode(rank, 0)) as unknown as RankFacts);
+  } catch (error) {
+    throw new AdviseError('bad-facts', 'facts.json is damaged', hint, { cause: error });
+  }
+}
