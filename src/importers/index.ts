@@ -1,10 +1,31 @@
-import type { RankCapture } from '../model/capture.ts';
+import type { InputRecord, RankCapture } from '../model/capture.ts';
+import type { L10n } from '../model/lang.ts';
+import { readRank as readDatabaseRank } from './ascend-db/index.ts';
 import { readRank as readTextRank } from './ascend-text/index.ts';
-import type { RankFolder } from './rank-folders.ts';
+import { databaseRank, hasText, leaf, type RankFolder } from './rank-folders.ts';
 
 export { findRankFolders, type RankFolder, rankFromFolder } from './rank-folders.ts';
 
-/** Reads one rank folder, whatever export it holds. */
+const INSTEAD: L10n = { en: 'the database export beside it is read instead', zh: '改为读取同目录的 db 导出' };
+
+/**
+ * Reads one rank folder, whatever export it holds. Of two exports side by side the text is read and the database left alone: never
+ * both, never added up. Only a text export without a usable trace and without kernels gives way to the database.
+ */
 export async function readRank(folder: RankFolder, onBytes: (bytes: number) => void): Promise<RankCapture> {
-  return readTextRank(folder, onBytes);
+  const hasDatabase = folder.entries.some((e) => databaseRank(leaf(e.path)) !== null);
+  if (!hasDatabase) return readTextRank(folder, onBytes);
+  if (!hasText(folder)) return readDatabaseRank(folder, onBytes);
+  const text = await readTextRank(folder, onBytes);
+  if (text.trace !== null || text.kernels !== null) return text;
+  const database = await readDatabaseRank(folder, onBytes);
+  if (database.trace === null && database.kernels === null) return { ...text, inputs: joined(text.inputs, database.inputs) };
+  const instead = text.inputs.map((i): InputRecord => (i.status === 'used' ? { ...i, status: 'ignored', note: { text: INSTEAD } } : i));
+  return { ...database, inputs: joined(database.inputs, instead) };
+}
+
+/** The records of what was read, with the other reading's word on files that it left alone. */
+function joined(read: readonly InputRecord[], other: readonly InputRecord[]): InputRecord[] {
+  const words = new Map(other.map((i) => [i.path, i] as const));
+  return read.map((i) => (i.status === 'ignored' ? (words.get(i.path) ?? i) : i));
 }

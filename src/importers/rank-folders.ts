@@ -23,6 +23,11 @@ function parent(path: string): string {
   return at === -1 ? '' : path.slice(0, at);
 }
 
+/** Whether the folder holds a text export, intact or not. */
+export function hasText(folder: RankFolder): boolean {
+  return folder.entries.some((e) => TEXT.test(leaf(e.path)));
+}
+
 /** Last part of a path. */
 export function leaf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
@@ -64,7 +69,7 @@ export function findRankFolders(entries: readonly ProfileEntry[]): { folders: Ra
 function apart(entries: readonly ProfileEntry[]): ProfileEntry[][] {
   const rankOf = (entry: ProfileEntry): number => databaseRank(leaf(entry.path).replace(/-wal$/, '')) ?? -1;
   const ranks = [...new Set(entries.map(rankOf))].filter((r) => r >= 0).sort((a, b) => a - b);
-  if (ranks.length < 2 || entries.some((e) => TEXT.test(leaf(e.path)))) return [[...entries]];
+  if (ranks.length < 2 || hasText({ folder: '', entries })) return [[...entries]];
   const owner = (entry: ProfileEntry): number => {
     const rank = rankOf(entry) >= 0 ? rankOf(entry) : Number(INFO.exec(leaf(entry.path))?.[1] ?? -1);
     return Math.max(0, ranks.indexOf(rank));

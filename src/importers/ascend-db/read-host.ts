@@ -1,0 +1,215 @@
+import { type Column, f64, i32 } from '../../base/columns.ts';
+import type { Interner } from '../../base/interner.ts';
+import type { Frame, Spans, TraceTables } from '../../model/capture.ts';
+import { firstUserFrame } from '../call-stack.ts';
+import { CANN_KEPT } from '../cann-calls.ts';
+import type { DatabaseClock } from './clock.ts';
+import type { Database } from './database.ts';
+import type { Strings } from './strings.ts';
+
+const OP = 50_001;
+const QUEUE = 50_002;
+const ACL = 20_000;
+const RUNTIME = 5_000;
+const STEP = /^ProfilerStep#(\d{1,9})$/;
+const TID = 4_294_967_295;
+
+export interface HostInput {
+  readonly db: Database;
+  readonly clock: DatabaseClock;
+  readonly names: Interner;
+  readonly strings: Strings;
+}
+
+/** Framework operators, and the two ends of the task queue, as PYTORCH_API has them. */
+export interface HostTables {
+  readonly name: Column<Int32Array>;
+  readonly start: Column<Float64Array>;
+  readonly duration: Column<Float64Array>;
+  readonly tid: Column<Float64Array>;
+  readonly chain: Column<Float64Array>;
+  /** Key into CONNECTION_IDS, -1 when the operator launched nothing. */
+  readonly link: Column<Float64Array>;
+  readonly queue: { readonly start: number; readonly end: number; readonly tid: number; readonly link: number; readonly leaves: boolean }[];
+  readonly steps: { id: number; start: number; duration: number; tid: number }[];
+}
+
+export function hostTables(): HostTables {
+  return { name: i32(), start: f64(), duration: f64(), tid: f64(), chain: f64(), link: f64(), queue: [], steps: [] };
+}
+
+const integer = (value: unknown): number => (typeof value === 'number' && Number.isInteger(value) ? value : -1);
+
+/** PYTORCH_API; its instants are text. Python function frames are passed over. */
+export function readOperators({ db, clock, names, strings }: HostInput, out: HostTables): void {
+  const table = db.table('PYTORCH_API');
+  if (table === null || !table.has('startNs') || !table.has('endNs')) return;
+  const query = `SELECT ${[
+    clock.sql(table, 'startNs'),
+    clock.sql(table, 'endNs'),
+    `${table.sql('globalTid')} & ${TID}`,
+    ...['connectionId', 'name', 'callchainId', 'type'].map((c) => table.sql(c)),
+  ].join(', ')} FROM "PYTORCH_API"${table.has('type') ? ` WHERE "type" IN (${OP}, ${QUEUE})` : ''}`;
+  const unnamed = names.text('');
+  const leaves = new Map<number, boolean>();
+  const isStep = new Map<number, number>();
+  for (const [start, end, thread, link, name, chain, type] of db.rows(query)) {
+    if (typeof start !== 'number' || typeof end !== 'number' || end < start) continue;
+    const tid = integer(thread);
+    const label = strings.intern(name);
+    if (type === QUEUE) {
+      let known = leaves.get(label);
+      if (known === undefined) {
+        known = label >= 0 && /^Dequeue/i.test(names.get(label));
+        leaves.set(label, known);
+      }
+      out.queue.push({ start, end, tid, link: integer(link), leaves: known });
+      continue;
+    }
+    let step = isStep.get(label);
+    if (step === undefined) {
+      step = label >= 0 ? Number(STEP.exec(names.get(label))?.[1] ?? Number.NaN) : Number.NaN;
+      isStep.set(label, step);
+    }
+    if (!Number.isNaN(step)) {
+      out.steps.push({ id: step, start, duration: end - start, tid });
+      continue;
+    }
+    out.name.push(label >= 0 ? label : unnamed);
+    out.start.push(start);
+    out.duration.push(end - start);
+    out.tid.push(tid);
+    out.chain.push(integer(chain));
+    out.link.push(integer(link));
+  }
+}
+
+/** STEP_TIME, the captured steps; their thread is that of the operator of the same step, else the one with most operators. */
+export function readSteps({ db, clock }: HostInput, host: HostTables): TraceTables['steps'] {
+  const table = db.table('STEP_TIME');
+  const steps: { id: number; start: number; duration: number; tid: number }[] = [];
+  if (table?.has('startNs') === true && table.has('endNs') && table.has('id')) {
+    const query = `SELECT ${table.sql('id')}, ${clock.sql(table, 'startNs')}, ${clock.sql(table, 'endNs')} FROM "STEP_TIME" LIMIT 100000`;
+    for (const [id, start, end] of db.rows(query)) {
+      if (typeof start !== 'number' || typeof end !== 'number' || end < start || integer(id) < 0) continue;
+      const mark = host.steps.find((s) => s.id === id);
+      steps.push({ id: integer(id), start, duration: end - start, tid: mark?.tid ?? Number.NaN });
+    }
+  }
+  if (steps.length === 0) steps.push(...host.steps);
+  if (steps.some((s) => Number.isNaN(s.tid))) {
+    const main = busiest(host.tid.view());
+    for (const step of steps) if (Number.isNaN(step.tid)) step.tid = main;
+  }
+  return steps.sort((a, b) => a.start - b.start);
+}
+
+function busiest(threads: Float64Array): number {
+  const counts = new Map<number, number>();
+  let best = -1;
+  for (const tid of threads) {
+    const count = (counts.get(tid) ?? 0) + 1;
+    counts.set(tid, count);
+    if (best === -1 || count > counts.get(best)!) best = tid;
+  }
+  return best;
+}
+
+/** PYTORCH_CALLCHAINS: the innermost user frame of each chain. Depth 0 is the innermost. */
+export function readFrames({ db, strings }: HostInput): { frames: Frame[]; frameOf: Map<number, number> } {
+  const frames: Frame[] = [];
+  const frameOf = new Map<number, number>();
+  const table = db.table('PYTORCH_CALLCHAINS');
+  if (table === null || !table.has('id') || !table.has('stack')) return { frames, frameOf };
+  const known = new Map<number, number>();
+  const ids = new Map<string, number>();
+  const depthOf = new Map<number, number>();
+  let ordinal = 0;
+  for (const [chain, stack, depth] of db.rows(
+    `SELECT ${['id', 'stack', 'stackDepth'].map((c) => table.sql(c)).join(', ')} FROM "PYTORCH_CALLCHAINS"`,
+  )) {
+    if (typeof chain !== 'number' || typeof stack !== 'number') continue;
+    let frame = known.get(stack);
+    if (frame === undefined) {
+      const found = firstUserFrame(strings.text(stack) ?? '');
+      frame = -1;
+      if (found !== null) {
+        const label = `${found.file}:${found.line}:${found.func}`;
+        frame = ids.get(label) ?? frames.length;
+        if (frame === frames.length) {
+          ids.set(label, frame);
+          frames.push(found);
+        }
+      }
+      known.set(stack, frame);
+    }
+    if (frame === -1) continue;
+    const at = typeof depth === 'number' ? depth : ordinal++;
+    if (at < (depthOf.get(chain) ?? Number.POSITIVE_INFINITY)) {
+      depthOf.set(chain, at);
+      frameOf.set(chain, frame);
+    }
+  }
+  return { frames, frameOf };
+}
+
+/** CANN_API: calls worth a row, and the host instant of every launch whose connection is in `launches`. */
+export function readCann(
+  { db, clock, names, strings }: HostInput,
+  out: { name: Column<Int32Array>; start: Column<Float64Array>; duration: Column<Float64Array>; tid: Column<Int32Array> },
+  launches: Map<number, Launch | null>,
+): void {
+  const table = db.table('CANN_API');
+  if (table === null || !table.has('startNs') || !table.has('endNs')) return;
+  const query = `SELECT ${[
+    clock.sql(table, 'startNs'),
+    clock.sql(table, 'endNs'),
+    `${table.sql('globalTid')} & ${TID}`,
+    ...['connectionId', 'name', 'type'].map((c) => table.sql(c)),
+  ].join(', ')} FROM "CANN_API"`;
+  const kept = new Map<string, number>();
+  for (const [start, end, thread, connection, name, type] of db.rows(query)) {
+    if (typeof start !== 'number' || typeof end !== 'number' || end < start) continue;
+    const tid = integer(thread);
+    if (type === ACL || type === RUNTIME) {
+      const key = `${type}/${name}`;
+      let label = kept.get(key);
+      if (label === undefined) {
+        const text = `${type === ACL ? 'AscendCL' : 'Runtime'}@${strings.text(name) ?? ''}`;
+        label = CANN_KEPT.test(text) ? names.text(text) : -1;
+        kept.set(key, label);
+      }
+      if (label >= 0) {
+        out.name.push(label);
+        out.start.push(start);
+        out.duration.push(end - start);
+        out.tid.push(tid);
+      }
+    }
+    if (type === RUNTIME || typeof connection !== 'number') continue;
+    const launch = launches.get(connection);
+    if (launch === undefined || (launch !== null && launch.at <= start)) continue;
+    launches.set(connection, { at: start, tid });
+  }
+}
+
+export interface Launch {
+  readonly at: number;
+  readonly tid: number;
+}
+
+/** Spans of a table of instants, e.g. garbage collections; none when it does not exist. */
+export function readSpans({ db, clock }: HostInput, name: string, where = ''): Spans {
+  const start = f64();
+  const duration = f64();
+  const table = db.table(name);
+  if (table?.has('startNs') === true && table.has('endNs')) {
+    const query = `SELECT ${clock.sql(table, 'startNs')}, ${clock.sql(table, 'endNs')} FROM "${name}"${where}`;
+    for (const [from, to] of db.rows(query)) {
+      if (typeof from !== 'number' || typeof to !== 'number' || to < from) continue;
+      start.push(from);
+      duration.push(to - from);
+    }
+  }
+  return { start: start.view(), duration: duration.view() };
+}
