@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AdviseError } from '../../src/base/errors.ts';
-import { DEFAULT_LIMITS, openPlace, openSource, type ProfileSource } from '../../src/sources/index.ts';
+import { openPlace, openSource, type ProfileSource } from '../../src/sources/index.ts';
+import { DEFAULT_LIMITS } from '../../src/sources/limits.ts';
 import { readWhole } from '../../src/sources/source.ts';
 import { tarOf, type ZipEntry, zipOf } from '../support/archives.ts';
 
