@@ -76,14 +76,23 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
 
 const NEEDS: Record<Capability, L10n> = {
   steps: { en: 'needs step marks: call `prof.step()` and use a schedule', zh: '需要迭代标记：使用 schedule 并调用 `prof.step()`' },
-  'step-times': { en: 'needs `step_trace_time.csv`', zh: '需要 `step_trace_time.csv`' },
-  'host-ops': { en: 'needs `trace_view.json` with CPU activity', zh: '需要包含 CPU 活动的 `trace_view.json`' },
-  launches: { en: 'needs the launch flows of `trace_view.json`', zh: '需要 `trace_view.json` 中的下发连线' },
-  kernels: { en: 'needs `kernel_details.csv` or device lanes', zh: '需要 `kernel_details.csv` 或设备泳道' },
+  'step-times': { en: 'needs `step_trace_time.csv` or `analysis.db`', zh: '需要 `step_trace_time.csv` 或 `analysis.db`' },
+  'host-ops': { en: 'needs CPU activity: `trace_view.json`, or the database', zh: '需要 CPU 活动：`trace_view.json` 或数据库' },
+  launches: {
+    en: 'needs launches: the flows of `trace_view.json`, or the database',
+    zh: '需要下发记录：`trace_view.json` 中的连线或数据库',
+  },
+  kernels: {
+    en: 'needs kernels: `kernel_details.csv`, device lanes or the database',
+    zh: '需要 kernel：`kernel_details.csv`、设备泳道或数据库',
+  },
   'kernel-types': { en: 'needs operator types: `profiler_level=Level1`', zh: '需要算子类型：`profiler_level=Level1`' },
   formats: { en: 'needs shapes and formats: `profiler_level=Level1`', zh: '需要 shape 与格式：`profiler_level=Level1`' },
   collectives: { en: 'no collective was recorded', zh: '没有记录到集合通信' },
-  'collective-ids': { en: 'needs `communication.json`: `profiler_level=Level1`', zh: '需要 `communication.json`：`profiler_level=Level1`' },
+  'collective-ids': {
+    en: 'needs `communication.json` or `analysis.db`: `profiler_level=Level1`',
+    zh: '需要 `communication.json` 或 `analysis.db`：`profiler_level=Level1`',
+  },
   'cann-calls': { en: 'needs CANN calls: `profiler_level=Level1`', zh: '需要 CANN 调用：`profiler_level=Level1`' },
   stacks: { en: 'needs call stacks: `with_stack=True`', zh: '需要调用栈：`with_stack=True`' },
 };

@@ -114,11 +114,11 @@ const OTHERS: readonly { test: RegExp; kind: string; note: L10n; fatal: L10n }[]
   },
   {
     test: /\.db$/,
-    kind: 'database export',
-    note: { en: 'database exports are not read by this version', zh: '当前版本不读取 db 导出' },
+    kind: 'other database',
+    note: { en: 'not the database of a rank (`ascend_pytorch_profiler*.db`)', zh: '不是某张卡的数据库（`ascend_pytorch_profiler*.db`）' },
     fatal: {
-      en: 'it holds only a database export; capture with `export_type=[ExportType.Text]`',
-      zh: '只有 db 导出；采集时设置 `export_type=[ExportType.Text]`',
+      en: 'its databases are not those of a rank; upload the `*_ascend_pt` folders with their `ascend_pytorch_profiler*.db`',
+      zh: '其中的数据库不属于某张卡；请上传包含 `ascend_pytorch_profiler*.db` 的 `*_ascend_pt` 目录',
     },
   },
   {

@@ -17,6 +17,7 @@ export interface RankCapture {
   readonly rank: number | null;
   readonly device: number | null;
   readonly originUs: number;
+  readonly files: CaptureFiles;
   readonly names: Interner;
   readonly settings: CaptureSettings;
   readonly groups: readonly GroupInfo[];
@@ -32,6 +33,14 @@ export interface RankCapture {
   readonly hostOps: readonly HostOpSummary[];
   readonly inputs: readonly InputRecord[];
   readonly notes: readonly Message[];
+}
+
+/** Names of the files that tell each kind of figure: those of the text export, or its databases. */
+export interface CaptureFiles {
+  readonly trace: string;
+  readonly kernels: string;
+  readonly steps: string;
+  readonly collectives: string;
 }
 
 export interface CaptureSettings {

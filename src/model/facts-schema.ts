@@ -73,6 +73,7 @@ export const RankFactsSchema = z
     folder: Text,
     rank: Int.nonnegative().nullable(),
     originUs: z.number(),
+    files: z.object({ trace: Text, kernels: Text, steps: Text, collectives: Text }),
     settings: Settings,
     groups: z.array(
       z.object({ hash: Text, communicator: Text, role: Text.nullable(), groupRank: Int.nullable(), ranks: z.array(Int.nonnegative()) }),

@@ -1,5 +1,15 @@
 import type { Intervals } from '../base/intervals.ts';
-import type { ApiRow, CaptureSettings, Frame, GroupInfo, HostOpSummary, InputRecord, LinkSummary, OperatorRow } from './capture.ts';
+import type {
+  ApiRow,
+  CaptureFiles,
+  CaptureSettings,
+  Frame,
+  GroupInfo,
+  HostOpSummary,
+  InputRecord,
+  LinkSummary,
+  OperatorRow,
+} from './capture.ts';
 import type { Message } from './lang.ts';
 
 /**
@@ -11,6 +21,7 @@ export interface RankFacts {
   readonly folder: string;
   readonly rank: number | null;
   readonly originUs: number;
+  readonly files: CaptureFiles;
   readonly settings: CaptureSettings;
   readonly groups: readonly GroupInfo[];
   readonly worldSize: number | null;

@@ -5,7 +5,7 @@ import { median } from '../base/statistics.ts';
 import type { JobFacts } from '../facts/job/index.ts';
 import { lateness } from '../facts/job/lateness.ts';
 import { medianOfUsed } from '../facts/job/per-step.ts';
-import type { InputRecord } from '../model/capture.ts';
+import type { CaptureFiles, InputRecord } from '../model/capture.ts';
 import type { StepFacts } from '../model/facts.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
 import type { BreakdownRow, CheckedRule, Confidence, Finding, Recommendation, Report, Severity } from '../model/report.ts';
@@ -63,9 +63,26 @@ function fingerprint(rule: string, hotspot: string): string {
 function sourceOf(job: JobFacts, rank: number | null, file: string | null): string | null {
   if (file === null) return null;
   if (rank === null) return file;
+  const name = actualName(job.ranks[rank]?.files, file);
   // `profiler_info.json` stands for `profiler_info_3.json`, too. A file that was not uploaded is no source.
   const leaf = (path: string): string => path.slice(path.lastIndexOf('/') + 1).replace(/_\d+\.json$/, '.json');
-  return job.ranks[rank]?.inputs.find((i) => leaf(i.path) === file)?.path ?? null;
+  return job.ranks[rank]?.inputs.find((i) => leaf(i.path) === name)?.path ?? null;
+}
+
+/** Rules name files of the text export; a database export holds the same figures in its own files. */
+function actualName(files: CaptureFiles | undefined, file: string): string {
+  switch (file) {
+    case 'trace_view.json':
+      return files?.trace ?? file;
+    case 'kernel_details.csv':
+      return files?.kernels ?? file;
+    case 'step_trace_time.csv':
+      return files?.steps ?? file;
+    case 'communication.json':
+      return files?.collectives ?? file;
+    default:
+      return file;
+  }
 }
 
 interface Draft {

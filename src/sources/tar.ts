@@ -11,7 +11,7 @@ import type { SourceLimits } from './limits.ts';
 import type { ProfileEntry, ProfileSource } from './source.ts';
 
 /** File types a profile reader may ask for; everything else of a tar is skipped without touching the disk. */
-const WANTED = /\.(json|csv|db|done|gz)$/i;
+const WANTED = /\.(json|csv|db|db-wal|done|gz)$/i;
 
 function refuse(label: string, why: string): AdviseError {
   return new AdviseError('bad-tar', `${label} cannot be used: ${why}`, 'Pack the profile folder again, e.g. tar czf profile.tar.gz prof/.');

@@ -33,7 +33,7 @@ export function stepFacts(capture: RankCapture, windows: readonly StepWindow[], 
           bubbleMs: row.bubble,
           preparingMs: row.preparing ?? Number.NaN,
           tailMs: Number.NaN,
-          source: 'step_trace_time.csv',
+          source: capture.files.steps,
         },
       }));
     }
@@ -62,7 +62,7 @@ export function stepFacts(capture: RankCapture, windows: readonly StepWindow[], 
           bubbleMs: row.bubble,
           preparingMs: preparing,
           tailMs: windows.length === 1 ? Math.max(0, hostMs - preparing - row.stage - row.bubble) : 0,
-          source: 'step_trace_time.csv',
+          source: capture.files.steps,
         },
       };
     }
@@ -89,7 +89,7 @@ export function stepFacts(capture: RankCapture, windows: readonly StepWindow[], 
           bubbleMs: 0,
           preparingMs: preparing,
           tailMs: windows.length === 1 ? Math.max(0, hostMs - preparing - computing - exposed - free) : 0,
-          source: 'trace_view.json',
+          source: capture.files.trace,
         },
       };
     }
@@ -129,7 +129,7 @@ function unionSplit(
   from: number,
   to: number,
 ): Omit<StepFacts['breakdown'], 'stepMs' | 'preparingMs' | 'tailMs'> {
-  const source = capture.trace !== null && capture.trace.device.name.length > 0 ? 'trace_view.json' : 'kernel_details.csv';
+  const source = capture.trace !== null && capture.trace.device.name.length > 0 ? capture.files.trace : capture.files.kernels;
   if (tape === null) {
     const none = Number.NaN;
     return {

@@ -32,6 +32,7 @@ export function rankFacts(capture: RankCapture): RankFacts {
     folder: capture.folder,
     rank: capture.rank,
     originUs: capture.originUs,
+    files: capture.files,
     settings: capture.settings,
     groups: capture.groups,
     worldSize: capture.worldSize,

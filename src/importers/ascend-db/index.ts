@@ -1,6 +1,14 @@
 import { messageOf } from '../../base/errors.ts';
 import { createInterner } from '../../base/interner.ts';
-import type { CaptureSettings, CollectiveRecord, InputRecord, LinkSummary, RankCapture, StepTraceRow } from '../../model/capture.ts';
+import type {
+  CaptureFiles,
+  CaptureSettings,
+  CollectiveRecord,
+  InputRecord,
+  LinkSummary,
+  RankCapture,
+  StepTraceRow,
+} from '../../model/capture.ts';
 import type { L10n, ParamValue } from '../../model/lang.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
 import { databaseRank, INFO, leaf, type RankFolder, rankFromFolder } from '../rank-folders.ts';
@@ -114,6 +122,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     rank: fileRank ?? (mainRank !== null && mainRank >= 0 ? mainRank : null) ?? infoRank ?? own?.rank ?? rankFromFolder(folder.folder),
     device: own?.device ?? null,
     originUs,
+    files: filesOf(main, collectives.length > 0),
     names,
     settings: {
       ...settings,
@@ -136,6 +145,11 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     inputs,
     notes: [],
   };
+}
+
+function filesOf(main: ProfileEntry | null, analysed: boolean): CaptureFiles {
+  const own = main === null ? ANALYSIS : leaf(main.path);
+  return { trace: own, kernels: own, steps: ANALYSIS, collectives: analysed ? ANALYSIS : own };
 }
 
 async function json(entry: ProfileEntry): Promise<unknown> {

@@ -170,6 +170,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     rank: fileRank ?? infoRank ?? rankFromFolder(folder.folder),
     device,
     originUs,
+    files: { trace: 'trace_view.json', kernels: 'kernel_details.csv', steps: 'step_trace_time.csv', collectives: 'communication.json' },
     names,
     settings,
     groups: metadata?.groups ?? [],

@@ -90,7 +90,7 @@ export default defineRule({
         const row = rank.steps.find((s) => {
           const b = s.breakdown;
           const parts = b.computingMs + b.exposedMs + b.freeMs;
-          return b.source === 'step_trace_time.csv' && Math.abs(parts - b.stageMs - b.bubbleMs) > 0.01 * b.stageMs;
+          return b.source === rank.files.steps && Math.abs(parts - b.stageMs - b.bubbleMs) > 0.01 * b.stageMs;
         });
         if (row !== undefined) {
           add(
