@@ -51,10 +51,17 @@ export async function startDemo(options: DemoOptions, terminal: Terminal, signal
     const hub = await startHub(options.port, terminal);
     parts.push(hub);
     terminal.progress('starting the App with its embedded store');
-    const server = await startServer(hub, join(folder, 'data'));
-    parts.push({ close: () => server.stop() });
-    hub.webhookUrl = server.webhookUrl;
-    const view = await play(options, { hub, server, folder, terminal, signal });
+    // Together, because the App starts in a process of its own.
+    const [server, zipPath] = await Promise.allSettled([
+      startServer(hub, join(folder, 'data')),
+      makeArtifact(options, { folder, terminal, signal }),
+    ]);
+    if (server.status === 'rejected') throw server.reason;
+    parts.push({ close: () => server.value.stop() });
+    if (zipPath.status === 'rejected') throw zipPath.reason;
+    signal.throwIfAborted();
+    hub.webhookUrl = server.value.webhookUrl;
+    const view = await play(options, { hub, server: server.value, zipPath: zipPath.value, terminal, signal });
     terminal.print(answerText(view));
     const isClean = hub.violations.length === 0;
     if (!isClean) terminal.print(violationText(hub.violations));
@@ -78,17 +85,23 @@ async function startHub(port: number, terminal: Terminal): Promise<LoopbackGitHu
   }
 }
 
+interface Workshop {
+  folder: string;
+  terminal: Terminal;
+  signal: AbortSignal;
+}
+
 interface Stage {
   hub: LoopbackGitHub;
   server: AppServer;
-  folder: string;
+  zipPath: string;
   terminal: Terminal;
   signal: AbortSignal;
 }
 
 /** What happens on GitHub when somebody opens a pull request and CI runs: webhooks follow each change in order. */
 async function play(options: DemoOptions, stage: Stage): Promise<PullView> {
-  const { hub, server, terminal, signal } = stage;
+  const { hub, server, zipPath, terminal, signal } = stage;
   const repository = hub.addRepository({ owner: 'demo', name: 'bert-npu', files: baseFiles(options.lang) });
   const pull = repository.openPullRequest({
     author: 'mei',
@@ -101,10 +114,8 @@ async function play(options: DemoOptions, stage: Stage): Promise<PullView> {
   terminal.progress(`pull request #${pull.number} of demo/bert-npu is open, its perf run starts`);
   const run = repository.addWorkflowRun({ pr: pull, status: 'requested', path: WORKFLOW, name: 'perf' });
   repository.updateWorkflowRun(run, { status: 'in_progress' });
-  const zipPath = await makeArtifact(options, stage);
-  signal.throwIfAborted();
   repository.addArtifact(run, { name: 'ascend-profile-node0', zipPath });
-  terminal.progress(`the run uploaded ${megabytes(statSync(zipPath).size)} of profile and ends; waiting for the answer`);
+  terminal.progress(`the run uploaded ${megabytes(statSync(zipPath).size)} of profile and ended; waiting for the answer`);
   repository.updateWorkflowRun(run, { status: 'completed', conclusion: 'success' });
   await hub.settled();
   checkDeliveries(hub);
@@ -119,12 +130,12 @@ async function play(options: DemoOptions, stage: Stage): Promise<PullView> {
 }
 
 /** The artifact of the run as a zip: the visitor's profile, or the simulated example. */
-async function makeArtifact({ path, ranks }: DemoOptions, { folder, terminal }: Stage): Promise<string> {
+async function makeArtifact({ path, ranks }: DemoOptions, { folder, terminal, signal }: Workshop): Promise<string> {
   const zipPath = join(folder, 'ascend-profile-node0.zip');
   if (path !== null && isZip(path)) return path;
   if (path !== null) {
     terminal.progress(`zipping ${path}`);
-    await zipFolder(path, zipPath);
+    await zipFolder(path, zipPath, signal);
     return zipPath;
   }
   terminal.progress(`simulating the profiled run on ${ranks} cards`);

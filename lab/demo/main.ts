@@ -21,12 +21,28 @@ function options(): DemoOptions | null {
   }
 }
 
+/** npm and its children each pass a Ctrl-C on: what follows within this time is the same one. */
+const SAME_SIGNAL_MS = 1_000;
+
+/** The first signal closes everything in order, a later one ends at once. */
+function stopOnSignal(stop: AbortController): void {
+  let first = 0;
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      if (first > 0 && Date.now() - first > SAME_SIGNAL_MS) process.exit(130);
+      if (first > 0) return;
+      first = Date.now();
+      stop.abort(new Error('stopped'));
+    });
+  }
+}
+
 async function run(asked: DemoOptions): Promise<void> {
   // Loaded only now, so that a wrong command line is answered at once.
   const { startDemo } = await import('./demo.ts');
   const stop = new AbortController();
   const stopped = new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve()));
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort(new Error('stopped')));
+  stopOnSignal(stop);
   const terminal = {
     print: (text: string) => void process.stdout.write(`${text}\n`),
     progress: (text: string) => void process.stderr.write(`demo: ${text}\n`),

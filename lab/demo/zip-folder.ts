@@ -23,7 +23,7 @@ const DATE = 0x21;
 const VERSION = 45;
 
 /** Writes all files below `path`, or the file itself, to a zip. Gives the number of files. */
-export async function zipFolder(path: string, zipPath: string): Promise<number> {
+export async function zipFolder(path: string, zipPath: string, signal?: AbortSignal): Promise<number> {
   const out = createWriteStream(zipPath);
   const entries: Entry[] = [];
   let offset = 0;
@@ -51,6 +51,7 @@ export async function zipFolder(path: string, zipPath: string): Promise<number> 
           await write(chunk);
         }
       },
+      signal === undefined ? {} : { signal },
     );
     await write(descriptor(entry));
     entries.push(entry);
