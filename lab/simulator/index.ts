@@ -6,5 +6,5 @@
  * from src, so that the two cannot share a mistake.
  */
 export { type RankResult, type SimulatedJob, simulate, trueSavingMs, withoutFault } from './simulate.ts';
-export { type CodeMap, type CodeSite, DEFAULT_CODE, type Fault, type FaultKind, type JobSpec } from './spec.ts';
-export { writeProfiles } from './write-profiles.ts';
+export type { CodeMap, CodeSite, Fault, FaultKind, JobSpec } from './spec.ts';
+export { type Export, writeProfiles } from './write-profiles.ts';
