@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type Fault, type FaultKind, type JobSpec, simulate, trueSavingMs, writeProfiles } from './index.ts';
+import { type Export, type Fault, type FaultKind, type JobSpec, simulate, trueSavingMs, writeProfiles } from './index.ts';
 
 const KINDS: FaultKind[] = [
   'slow-loader',
@@ -16,7 +16,7 @@ const KINDS: FaultKind[] = [
 ];
 
 const USAGE = `node lab/simulator/main.ts --ranks N [--fault KIND[:key=value,...]]... [--out DIR]
-  [--level 0|1|2] [--steps N] [--seed N] [--pp 1|2] [--layers N] [--upload RANK,RANK...] [--era 2025-01|2025-11]
+  [--level 0|1|2] [--steps N] [--seed N] [--pp 1|2] [--layers N] [--upload RANK,RANK...] [--era 2025-01|2025-11] [--export text|db|both]
 KIND: ${KINDS.join(', ')}`;
 
 /** A fault from the command line: `slow-rank:rank=3,factor=1.2`. */
@@ -32,6 +32,11 @@ function parseFault(text: string, ranks: number): Fault {
   return fault as Fault;
 }
 
+function exportOf(text: string): Export {
+  if (text !== 'text' && text !== 'db' && text !== 'both') throw new Error(`unknown export ${text}; known: text, db, both`);
+  return text;
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -45,6 +50,7 @@ async function main(): Promise<void> {
       layers: { type: 'string', default: '12' },
       upload: { type: 'string' },
       era: { type: 'string', default: '2025-01' },
+      export: { type: 'string', default: 'text' },
       help: { type: 'boolean', default: false },
     },
   });
@@ -73,7 +79,7 @@ async function main(): Promise<void> {
       `${JSON.stringify(fault)} true saving ${saving.toFixed(3)} ms, ${((100 * saving) / job.medianStepMs).toFixed(2)} % of the step`,
     );
   }
-  if (values.out) for (const path of await writeProfiles(job, values.out)) console.log(path);
+  if (values.out) for (const path of await writeProfiles(job, values.out, { export: exportOf(values.export) })) console.log(path);
 }
 
 try {

@@ -7,11 +7,16 @@ import type { SimulatedJob } from './simulate.ts';
 import type { ResolvedSpec } from './spec.ts';
 import { writeText } from './text.ts';
 import { communicationMatrixText, communicationText } from './write-communication.ts';
+import { writeAnalysis, writeDatabase } from './write-db.ts';
 import { apiStatistic, kernelDetails, operatorDetails, opStatistic, stepTraceTime, type TableInput } from './write-tables.ts';
 import { traceText } from './write-trace.ts';
 
+/** Which export a profile folder holds. */
+export type Export = 'text' | 'db' | 'both';
+
 /** Writes one profile folder per uploaded rank below `dir` and returns their paths. */
-export async function writeProfiles(job: SimulatedJob, dir: string): Promise<string[]> {
+export async function writeProfiles(job: SimulatedJob, dir: string, options: { export?: Export } = {}): Promise<string[]> {
+  const kind = options.export ?? 'text';
   const paths: string[] = [];
   for (const result of job.perRank) {
     if (!job.resolved.uploadedRanks.includes(result.rank)) continue;
@@ -22,12 +27,20 @@ export async function writeProfiles(job: SimulatedJob, dir: string): Promise<str
     const folder = join(dir, `npu-node-${nodeOf(result.rank)}_${pid}_${clock.folderTime(capture.begin)}_ascend_pt`);
     const output = join(folder, 'ASCEND_PROFILER_OUTPUT');
     await mkdir(output, { recursive: true });
-    await writeFile(join(folder, `profiler_info_${result.rank}.json`), profilerInfo(spec, capture));
-    await writeFile(join(folder, 'profiler_metadata.json'), profilerMetadata(job, result.rank));
+    await writeFile(join(folder, `profiler_info_${result.rank}.json`), profilerInfo(spec, capture, kind));
+    const metadata = profilerMetadata(job, result.rank);
     const input: TableInput = { spec, capture, record: result.record, clock };
-    await writeTables(input, output);
-    if (spec.level > 0) await writeCommunication(capture, clock, output);
-    await writeText(join(output, 'trace_view.json'), traceText({ ...input, groups: job.plan.groups, pid }));
+    const trace = { ...input, groups: job.plan.groups, pid };
+    if (kind !== 'db') {
+      await writeFile(join(folder, 'profiler_metadata.json'), JSON.stringify(metadata, null, 4));
+      await writeTables(input, output);
+      if (spec.level > 0) await writeCommunication(capture, clock, output);
+      await writeText(join(output, 'trace_view.json'), traceText(trace));
+    }
+    if (kind !== 'text') {
+      writeDatabase({ ...trace, metadata }, join(output, `ascend_pytorch_profiler_${result.rank}.db`));
+      writeAnalysis(spec, capture, clock, join(output, 'analysis.db'));
+    }
     paths.push(folder);
   }
   return paths;
@@ -48,7 +61,7 @@ async function writeCommunication(capture: Capture, clock: Clock, output: string
   await writeFile(join(output, 'communication_matrix.json'), communicationMatrixText(capture));
 }
 
-function profilerInfo(spec: ResolvedSpec, capture: Capture): string {
+function profilerInfo(spec: ResolvedSpec, capture: Capture, kind: Export): string {
   const newer = spec.era === '2025-11';
   const info = {
     config: {
@@ -68,7 +81,7 @@ function profilerInfo(spec: ResolvedSpec, capture: Capture): string {
         _msprof_tx: false,
         _data_simplification: true,
         record_op_args: false,
-        _export_type: newer ? ['text'] : 'text',
+        _export_type: newer ? (kind === 'both' ? ['text', 'db'] : [kind]) : kind === 'both' ? 'text' : kind,
         _op_attr: false,
         _gc_detect_threshold: null,
       },
@@ -82,7 +95,7 @@ function profilerInfo(spec: ResolvedSpec, capture: Capture): string {
   return JSON.stringify(info, null, 4).replace('"END"', String(createClock(0).id(capture.end)));
 }
 
-function profilerMetadata(job: SimulatedJob, rank: number): string {
+function profilerMetadata(job: SimulatedJob, rank: number): { [key: string]: unknown } {
   const spec = job.resolved;
   const metadata: { [key: string]: unknown } = {};
   if (spec.pp > 1 && spec.parallelGroupInfo) {
@@ -119,5 +132,5 @@ function profilerMetadata(job: SimulatedJob, rank: number): string {
       own.map((group) => [group.comm, { group_name: group.role, group_rank: group.ranks.indexOf(rank), global_ranks: group.ranks }]),
     );
   }
-  return JSON.stringify(metadata, null, 4);
+  return metadata;
 }

@@ -21,12 +21,12 @@ export interface TraceInput {
 type Event = { [key: string]: Value };
 
 const NONE = 4294967295;
-const TID: Record<Thread, number> = { main: 0, grad: 8571, queue: 3198 };
+export const TID: Record<Thread, number> = { main: 0, grad: 8571, queue: 3198 };
 
 /** Process ids of the device part, relative to 1024 times the host's. */
 const LANE = { cann: 224, hardware: 416, freq: 448, hccl: 480, overlap: 736 };
 
-const TYPE_NAMES: Record<string, string> = {
+export const TYPE_NAMES: Record<string, string> = {
   DT_BF16: 'c10::BFloat16',
   FLOAT: 'float',
   INT64: 'long int',
