@@ -147,7 +147,7 @@ function savesCell(finding: Finding, numbers: ReadonlyMap<string, number>, lang:
   if (finding.saving.perStepMs.likely === null) return prose(headline);
   const bold = markdown`**${prose(headline)}**`;
   if (range === null) return bold;
-  const unbroken = new SafeMarkdown(range.replace(/(?<=[–～])/, WORD_JOINER));
+  const unbroken = new SafeMarkdown(range.replace(/(?<=[–～])|(?=～)/g, WORD_JOINER));
   return lang === 'en' ? markdown`${bold} (${unbroken})` : markdown`${bold}（${unbroken}）`;
 }
 

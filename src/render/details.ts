@@ -120,7 +120,16 @@ const REFERENCE_HOSTS =
 /** A reference is a link only to a known host; anything else is shown as it is. */
 function reference(url: string): SafeMarkdown {
   const known = URL.canParse(url) && /^https:\/\/[\w.-]+[\w\-./?#=&%~+:@]*$/.test(url) && REFERENCE_HOSTS.test(new URL(url).hostname);
-  return known ? link(plain(url.slice('https://'.length)), url) : code(url);
+  return known ? link(plain(decoded(url).slice('https://'.length)), url) : code(url);
+}
+
+/** An address as people read it; as it stands when its escapes are broken. */
+function decoded(url: string): string {
+  try {
+    return decodeURI(url);
+  } catch {
+    return url;
+  }
 }
 
 function sureText(finding: Finding, lang: Lang): string {
