@@ -5,7 +5,7 @@ import type { InputRecord } from '../model/capture.ts';
 import type { RankFacts } from '../model/facts.ts';
 import { factsFromJson, looksLikeFacts } from '../model/facts-json.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
-import { type ProfileEntry, type ProfileSource, readWhole } from '../sources/source.ts';
+import { type ProfileEntry, type ProfileSource, type RefusedArchive, readWhole } from '../sources/source.ts';
 import { readRanks } from './read-ranks.ts';
 
 export interface Collected {
@@ -31,6 +31,7 @@ export async function collectRanks(sources: readonly ProfileSource[], options: C
   for (const source of sources) {
     const found = findRankFolders(source.entries);
     for (const folder of found.folders) folders.push(many ? prefixed(folder, source.label) : folder);
+    for (const archive of source.refused) inputs.push(describeRefused(many ? `${source.label}/${archive.path}` : archive.path, archive));
     for (const entry of found.rest) {
       const facts = await readFacts(entry);
       if (facts === null) rest.push(entry);
@@ -141,6 +142,11 @@ function describeRest(entry: ProfileEntry): InputRecord {
     status: 'ignored',
     note: { text: other?.note ?? { en: 'not part of a rank folder', zh: '不属于任何卡的目录' } },
   };
+}
+
+function describeRefused(path: string, archive: RefusedArchive): InputRecord {
+  const text: L10n = { en: 'was left closed: {why:code}', zh: '未打开：{why:code}' };
+  return { path, kind: 'archive', bytes: archive.bytes, status: 'refused', note: { text, params: { why: archive.why } } };
 }
 
 function nothingToRead(sources: readonly ProfileSource[], rest: readonly ProfileEntry[], lang: Lang): AdviseError {

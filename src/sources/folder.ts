@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { AdviseError } from '../base/errors.ts';
+import { formatBytes } from '../base/phrase.ts';
 import type { SourceLimits } from './limits.ts';
 import type { ProfileEntry, ProfileSource } from './source.ts';
 
@@ -26,12 +27,16 @@ export async function openFolder(root: string, limits: SourceLimits): Promise<Pr
         const { size } = await stat(join(dir, child.name));
         total += size;
         if (entries.length >= limits.maxEntries || total > limits.maxTotalBytes) {
-          throw new AdviseError('too-large', `${root} holds too much to read`, 'Point at the profile folder itself.');
+          throw new AdviseError(
+            'too-large',
+            `${root} holds more than ${limits.maxEntries} files or ${formatBytes(limits.maxTotalBytes)}, which is too much to read`,
+            'Point at the profile folder itself, or at the folders of two ranks.',
+          );
         }
         entries.push(fileEntry(join(dir, child.name), path, size));
       }
     }
   };
   await walk(root, '', 0);
-  return { label: basename(root), kind: 'folder', entries, close: async () => {} };
+  return { label: basename(root), kind: 'folder', entries, refused: [], close: async () => {} };
 }

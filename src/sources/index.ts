@@ -1,55 +1,60 @@
-import { open, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { AdviseError } from '../base/errors.ts';
+import { archiveKind } from './archive-kind.ts';
 import { fileEntry, openFolder } from './folder.ts';
+import { gunzip, gunzipped } from './gzip.ts';
 import { DEFAULT_LIMITS, type SourceLimits } from './limits.ts';
+import { withNested } from './nested.ts';
 import type { EntryPlace, ProfileEntry, ProfileSource } from './source.ts';
 import { openTar } from './tar.ts';
-import { looksLikeZip, openZip } from './zip.ts';
+import { openZip } from './zip.ts';
 
 export type { SourceLimits } from './limits.ts';
 export type { ProfileEntry, ProfileSource } from './source.ts';
 
-async function isTar(path: string): Promise<boolean> {
-  const handle = await open(path, 'r');
-  try {
-    const magic = Buffer.alloc(5);
-    await handle.read(magic, 0, 5, 257);
-    return magic.toString('latin1') === 'ustar';
-  } finally {
-    await handle.close();
-  }
-}
-
-async function isGzip(path: string): Promise<boolean> {
-  const handle = await open(path, 'r');
-  try {
-    const magic = Buffer.alloc(2);
-    await handle.read(magic, 0, 2, 0);
-    return magic[0] === 0x1f && magic[1] === 0x8b;
-  } finally {
-    await handle.close();
-  }
-}
-
-/** Opens what a person points at; decided by content, not by name. Throws AdviseError with a hint. */
+/** Opens what a person points at, with the archives in it; decided by content, not by name. Throws AdviseError with a hint. */
 export async function openSource(path: string, limits: SourceLimits = DEFAULT_LIMITS): Promise<ProfileSource> {
-  const info = await stat(path).catch(() => null);
-  if (info === null) throw new AdviseError('not-found', `${path} does not exist`, 'Give a profile folder, a zip or a tar.gz.');
-  if (info.isDirectory()) return openFolder(path, limits);
-  if (!info.isFile() || info.size === 0)
-    throw new AdviseError('empty', `${path} is empty or not a file`, 'Give a profile folder, a zip or a tar.gz.');
-  if (await looksLikeZip(path)) return openZip(path, limits);
-  if (/\.zip$/i.test(path)) {
-    throw new AdviseError(
-      'bad-zip',
-      `${basename(path)} cannot be used: it is not a zip file`,
-      'Upload the profile folder again with actions/upload-artifact or a plain zip.',
-    );
+  const outer = await openOuter(path, limits);
+  try {
+    return await withNested(outer, limits);
+  } catch (error) {
+    await outer.close();
+    throw error;
   }
-  if (await isTar(path)) return openTar(path, false, limits);
-  if (/\.(tar\.gz|tgz)$/i.test(path) && (await isGzip(path))) return openTar(path, true, limits);
-  return { label: basename(path), kind: 'file', entries: [fileEntry(path, basename(path), info.size)], close: async () => {} };
+}
+
+async function openOuter(path: string, limits: SourceLimits): Promise<ProfileSource> {
+  const hint = 'Give a profile folder, a zip or a tar.gz.';
+  const info = await stat(path).catch(() => null);
+  if (info === null) throw new AdviseError('not-found', `${path} does not exist`, hint);
+  if (info.isDirectory()) return openFolder(path, limits);
+  if (!info.isFile() || info.size === 0) throw new AdviseError('empty', `${path} is empty or not a file`, hint);
+  const label = basename(path);
+  const entry = fileEntry(path, label, info.size);
+  switch (await archiveKind(entry)) {
+    case 'zip':
+      return openZip(path, limits);
+    case 'tar':
+      return openTar(label, entry.open(), limits);
+    case 'tgz':
+      return openTar(label, gunzip(entry, limits.maxTotalBytes), limits);
+    case 'gz':
+      return single(label, gunzipped(entry, limits.maxEntryBytes));
+    case null:
+      if (/\.zip$/i.test(path)) {
+        throw new AdviseError(
+          'bad-zip',
+          `${label} cannot be used: it is not a zip file`,
+          'Upload the profile folder again with actions/upload-artifact or a plain zip.',
+        );
+      }
+      return single(label, entry);
+  }
+}
+
+function single(label: string, entry: ProfileEntry): ProfileSource {
+  return { label, kind: 'file', entries: [entry], refused: [], close: async () => {} };
 }
 
 /** Opens an entry again from its place. */
@@ -58,7 +63,7 @@ export type PlaceOpener = (entry: { readonly path: string; readonly bytes: numbe
 /** An opener that keeps each zip open between calls. */
 export function openPlace(limits: SourceLimits = DEFAULT_LIMITS): PlaceOpener {
   const zips = new Map<string, Promise<Map<string, ProfileEntry>>>();
-  return async ({ path, bytes, place }) => {
+  const packed: PlaceOpener = async ({ path, bytes, place }) => {
     if ('file' in place) return fileEntry(place.file, path, bytes);
     let members = zips.get(place.zip);
     if (members === undefined) {
@@ -68,5 +73,9 @@ export function openPlace(limits: SourceLimits = DEFAULT_LIMITS): PlaceOpener {
     const member = (await members).get(place.member);
     if (member === undefined) throw new AdviseError('bad-zip', `${basename(place.zip)} changed while it was read`, 'Try again.');
     return { ...member, path };
+  };
+  return async (at) => {
+    const entry = await packed(at);
+    return at.place.gzip === true ? { ...gunzipped(entry, limits.maxEntryBytes), path: at.path } : entry;
   };
 }

@@ -1,5 +1,5 @@
-/** Where an entry's bytes lie, so that another thread can open it again: a file on disk, or a member of a zip file. */
-export type EntryPlace = { readonly file: string } | { readonly zip: string; readonly member: string };
+/** Where an entry's bytes lie, so that another thread can open it again: a file on disk, or a member of a zip file; `gzip`: packed once more. */
+export type EntryPlace = ({ readonly file: string } | { readonly zip: string; readonly member: string }) & { readonly gzip?: true };
 
 /** One file of an upload. `path` is relative to the upload's root, with forward slashes; it is data, never a place to write to. */
 export interface ProfileEntry {
@@ -16,7 +16,16 @@ export interface ProfileSource {
   readonly label: string;
   readonly kind: 'folder' | 'zip' | 'tar' | 'file';
   readonly entries: readonly ProfileEntry[];
+  /** Archives inside that could not be opened. */
+  readonly refused: readonly RefusedArchive[];
   close(): Promise<void>;
+}
+
+/** An archive inside the upload that was left closed; the rest of the upload is read all the same. */
+export interface RefusedArchive {
+  readonly path: string;
+  readonly bytes: number;
+  readonly why: string;
 }
 
 /** Reads an entry into memory; at most `max` bytes, else null. */

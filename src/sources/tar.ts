@@ -1,9 +1,8 @@
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { AdviseError, messageOf } from '../base/errors.ts';
 import { fileEntry } from './folder.ts';
@@ -11,15 +10,16 @@ import type { SourceLimits } from './limits.ts';
 import type { ProfileEntry, ProfileSource } from './source.ts';
 
 /** File types a profile reader may ask for; everything else of a tar is skipped without touching the disk. */
-const WANTED = /\.(json|csv|db|db-wal|done|gz)$/i;
+const WANTED = /(\.(json|csv|db|db-wal|done|gz|zip|tar|tgz)|(^|\/)info\.json\.\d+)$/i;
+/** Raw captures are recognised by their names; their content is not kept. */
+const RAW = /(^|\/)(FRAMEWORK|PROF_\d+_\d+_[0-9A-Za-z]+)\//;
 
 function refuse(label: string, why: string): AdviseError {
   return new AdviseError('bad-tar', `${label} cannot be used: ${why}`, 'Pack the profile folder again, e.g. tar czf profile.tar.gz prof/.');
 }
 
 /** A tar has no directory, so the wanted files are spilled once, under generated names, into a folder that `close` removes. */
-export async function openTar(file: string, gzip: boolean, limits: SourceLimits): Promise<ProfileSource> {
-  const label = basename(file);
+export async function openTar(label: string, content: AsyncIterable<Buffer>, limits: SourceLimits): Promise<ProfileSource> {
   const spill = await mkdtemp(join(tmpdir(), 'npu-advisor-tar-'));
   const entries: ProfileEntry[] = [];
   const close = (): Promise<void> => rm(spill, { recursive: true, force: true });
@@ -40,6 +40,7 @@ export async function openTar(file: string, gzip: boolean, limits: SourceLimits)
       }
       if (type !== 'file' || !WANTED.test(path)) {
         entry.resume();
+        if (type === 'file' && RAW.test(path)) entries.push({ path, bytes: size, place: { file: spill }, open: nothing });
         continue;
       }
       const target = join(spill, String(count));
@@ -48,12 +49,13 @@ export async function openTar(file: string, gzip: boolean, limits: SourceLimits)
     }
   })();
   try {
-    const feed = gzip ? pipeline(createReadStream(file), createGunzip(), parser) : pipeline(createReadStream(file), parser);
-    await Promise.all([feed, reading]);
+    await Promise.all([pipeline(content, parser), reading]);
   } catch (error) {
     await close();
     if (error instanceof AdviseError) throw error;
     throw refuse(label, messageOf(error));
   }
-  return { label, kind: 'tar', entries, close };
+  return { label, kind: 'tar', entries, refused: [], close };
 }
+
+async function* nothing(): AsyncGenerator<Buffer> {}

@@ -1,4 +1,3 @@
-import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
 import { crc32, createInflateRaw } from 'node:zlib';
@@ -73,8 +72,7 @@ async function* inflate(zip: yauzl.ZipFile, entry: yauzl.Entry, label: string): 
 }
 
 /** Opens a zip without extracting it. Unsafe names, links, encryption and lies about size refuse the archive. */
-export async function openZip(file: string, limits: SourceLimits): Promise<ProfileSource> {
-  const label = basename(file);
+export async function openZip(file: string, limits: SourceLimits, label: string = basename(file)): Promise<ProfileSource> {
   let zip: yauzl.ZipFile | null = null;
   let list: yauzl.Entry[];
   try {
@@ -86,8 +84,8 @@ export async function openZip(file: string, limits: SourceLimits): Promise<Profi
     throw refuse(label, messageOf(error));
   }
   try {
-    const entries = checked(zip, list, file, limits);
-    return { label, kind: 'zip', entries, close: async () => zip.close() };
+    const entries = checked(zip, list, file, limits, label);
+    return { label, kind: 'zip', entries, refused: [], close: async () => zip.close() };
   } catch (error) {
     zip.close();
     throw error;
@@ -95,8 +93,7 @@ export async function openZip(file: string, limits: SourceLimits): Promise<Profi
 }
 
 /** The files of an archive; throws when one of them gives reason to refuse all. */
-function checked(zip: yauzl.ZipFile, list: readonly yauzl.Entry[], file: string, limits: SourceLimits): ProfileEntry[] {
-  const label = basename(file);
+function checked(zip: yauzl.ZipFile, list: readonly yauzl.Entry[], file: string, limits: SourceLimits, label: string): ProfileEntry[] {
   const entries: ProfileEntry[] = [];
   const seen = new Set<string>();
   let total = 0;
@@ -117,15 +114,4 @@ function checked(zip: yauzl.ZipFile, list: readonly yauzl.Entry[], file: string,
     entries.push({ path: name, bytes: entry.uncompressedSize, place: { zip: file, member: name }, open: () => inflate(zip, entry, label) });
   }
   return entries;
-}
-
-export async function looksLikeZip(file: string): Promise<boolean> {
-  const handle = await open(file, 'r');
-  try {
-    const head = Buffer.alloc(4);
-    await handle.read(head, 0, 4, 0);
-    return head.readUInt32LE(0) === 0x04034b50 || head.readUInt32LE(0) === 0x06054b50;
-  } finally {
-    await handle.close();
-  }
 }
