@@ -239,7 +239,8 @@ export function pairs(ranks: number): { pp: 1 | 2; faults: [Fault, Fault] }[] {
     { pp: 1, faults: [{ kind: 'layout' }, { kind: 'recompile' }] },
     { pp: 1, faults: [{ kind: 'slow-loader', single: true }, { kind: 'buffer-broadcast' }] },
     { pp: 1, faults: [{ kind: 'sync-per-microstep' }, { kind: 'buffer-broadcast' }] },
-    { pp: 1, faults: [{ kind: 'slow-loader' }, { kind: 'layout' }] },
+    // Slow enough to set the pace with either fault, so that the layout saves nothing.
+    { pp: 1, faults: [{ kind: 'slow-loader', sampleMs: 450 }, { kind: 'layout' }] },
     { pp: 1, faults: [{ kind: 'small-ops' }, { kind: 'recompile' }] },
     { pp: 1, faults: [{ kind: 'slow-rank', rank: 0 }, { kind: 'buffer-broadcast' }] },
     { pp: 1, faults: [{ kind: 'small-ops' }, { kind: 'layout' }] },

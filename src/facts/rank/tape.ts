@@ -8,6 +8,8 @@ import { type StepWindow, windowAt } from './windows.ts';
 const NOT_WORK =
   /^(EVENT_|NOTIFY|Notify|Write Value|Write_Value|PLACE_HOLDER|PROFILING_|Capture|MODEL_|STREAM_|Memcpy$|Reduce_Inline|RDMA|SDMA$)/;
 const COPY_NAME = /^(MEMCPY|Memcpy|memcpy)/;
+/** Operators that read a value of the device on the host. */
+const BLOCKING_OP = /^(aten::(_local_scalar_dense|nonzero|masked_select|_unique2?|unique_dim|equal)|Event::synchronize)$/;
 const BLOCKING = /^AscendCL@aclrt(Synchronize(Stream|Device|Event)|Memcpy$)/;
 
 /** Dense launches are closer than this; longer distances are loader, sync or user code. */
@@ -123,6 +125,13 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
     for (let i = 0; i < trace.cann.name.length; i++) {
       if (BLOCKING.test(names.get(trace.cann.name[i]!)))
         blocking.push([trace.cann.start[i]!, trace.cann.start[i]! + trace.cann.duration[i]!]);
+    }
+    // Level0 has no CANN calls: what blocks is known by the framework's operators only.
+    if (trace.cann.name.length === 0) {
+      for (let i = 0; i < trace.host.name.length; i++) {
+        if (BLOCKING_OP.test(names.get(trace.host.name[i]!)))
+          blocking.push([trace.host.start[i]!, trace.host.start[i]! + trace.host.duration[i]!]);
+      }
     }
     blocking.sort((a, b) => a[0] - b[0]);
     for (const [from, to] of blocking) {

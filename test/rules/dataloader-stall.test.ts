@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import { accuracy, checkOf, findingOf, reportFor } from '../support/simulated.ts';
+
+const RULE = 'dataloader-stall';
+
+describe('quiet', () => {
+  test('a healthy loader is no finding', async () => {
+    const report = await reportFor({ ranks: 2 });
+    expect(checkOf(report, RULE)).toMatchObject({ outcome: 'pass' });
+    expect(findingOf(report, RULE)).toBeUndefined();
+  });
+
+  test('a long fetch that hides behind queued device work is no finding', async () => {
+    const report = await reportFor({ ranks: 2, faults: [{ kind: 'hidden-loader' }] });
+    expect(findingOf(report, RULE)).toBeUndefined();
+    expect(report.findings.filter((f) => (f.saving?.perStepMs.ceiling ?? 0) > 0)).toEqual([]);
+  });
+
+  test('a rank that waits for a slow card is not said to wait for data', async () => {
+    const report = await reportFor({ ranks: 2, faults: [{ kind: 'slow-rank', rank: 1 }] });
+    expect(findingOf(report, RULE)).toBeUndefined();
+  });
+});
+
+describe('loud', () => {
+  const all = { kind: 'slow-loader' } as const;
+  const one = { kind: 'slow-loader', ranks: [1] } as const;
+  const single = { kind: 'slow-loader', single: true } as const;
+
+  test('slow workers of all ranks: right ranks, saving within 20 %', async () => {
+    const { finding, headline, truth } = await accuracy({ ranks: 2, faults: [all] }, all, RULE);
+    expect(finding.ranks).toEqual([0, 1]);
+    expect(Math.abs(headline - truth)).toBeLessThan(0.2 * truth);
+    expect(finding.saving!.basis).toBe('modelled');
+    expect(finding.title).toMatch(/both ranks/);
+  });
+
+  test('slow workers of one rank: that rank is the culprit, and it is not called a slow card', async () => {
+    const spec = { ranks: 2, faults: [{ ...one, ranks: [...one.ranks] }] };
+    const { finding, headline, truth } = await accuracy(spec, spec.faults[0]!, RULE);
+    expect(finding.ranks).toEqual([1]);
+    expect(Math.abs(headline - truth)).toBeLessThan(0.2 * truth);
+    const report = await reportFor(spec);
+    expect(findingOf(report, 'slow-rank')).toBeUndefined();
+    const waiting = findingOf(report, 'hccl-sync-wait');
+    if (waiting !== undefined) expect(waiting.symptomOf).toBe(finding.id);
+  });
+
+  test('no workers: the evidence names the iterator', async () => {
+    const spec = { ranks: 2, faults: [single] };
+    const { finding, headline, truth } = await accuracy(spec, single, RULE);
+    expect(Math.abs(headline - truth)).toBeLessThan(0.2 * truth);
+    expect(finding.evidence[0]!.text).toContain('`_SingleProcessDataLoaderIter.__next__`');
+    expect(finding.evidence[0]!.durationUs).toBeGreaterThan(1_000);
+    expect(finding.locations[0]).toMatchObject({ file: '/workspace/repo/train.py', line: 88, provenBy: 'profile' });
+  });
+
+  test('a profile without call stacks gives the same finding without a place', async () => {
+    const report = await reportFor({ ranks: 2, withStack: false, faults: [single] });
+    const finding = findingOf(report, RULE)!;
+    expect(finding.ranks).toEqual([0, 1]);
+    expect(finding.locations).toEqual([]);
+  });
+
+  test('Level0 is enough', async () => {
+    expect(findingOf(await reportFor({ ranks: 2, level: 0, faults: [single] }), RULE)!.ranks).toEqual([0, 1]);
+  });
+
+  test('while the workers set the pace, other causes save nothing and are not claimed', async () => {
+    const report = await reportFor({ ranks: 2, faults: [all, { kind: 'layout' }] });
+    expect(findingOf(report, RULE)!.ranks).toEqual([0, 1]);
+    expect(checkOf(report, 'transpose-hotspot')).toMatchObject({ outcome: 'pass' });
+    expect(checkOf(report, 'transpose-hotspot').reason).toMatch(/reporting floor/);
+  });
+});
+
+describe('options', () => {
+  const spec = { ranks: 2, faults: [{ kind: 'slow-loader', single: true } as const] };
+  test.each([
+    ['minShare', 0.5],
+    ['minMs', 1_000],
+  ])('a higher %s silences the rule', async (name, value) => {
+    expect(findingOf(await reportFor(spec, { [RULE]: { [name]: value, intermittentShare: 1 } }), RULE)).toBeUndefined();
+  });
+
+  test('a lower minMs and minShare report the fetch that finds its batch ready, and the floor of the report keeps it quiet', async () => {
+    const report = await reportFor({ ranks: 2 }, { [RULE]: { minMs: 0, minShare: 0 } });
+    expect(findingOf(report, RULE)).toBeUndefined();
+    expect(checkOf(report, RULE).outcome).toBe('pass');
+  });
+});
