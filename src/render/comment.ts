@@ -317,7 +317,9 @@ function noProfileText(view: NoProfileComment): SafeMarkdown {
     case 'too-large':
       return say('missing-profile.too-large', { artifact: reason.artifact, size: reason.bytes, limit: reason.limitBytes });
     case 'no-profile-inside':
-      return say('missing-profile.empty', { artifact: reason.artifact });
+      return reason.detail === undefined
+        ? say('missing-profile.empty', { artifact: reason.artifact })
+        : say('missing-profile.empty-known', { artifact: reason.artifact, detail: stopped(reason.detail, lang) });
   }
 }
 

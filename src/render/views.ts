@@ -46,8 +46,8 @@ export type NoProfileReason =
   | { readonly kind: 'corrupt'; readonly artifact: string; readonly detail: string }
   /** The artifact is larger than this installation accepts. */
   | { readonly kind: 'too-large'; readonly artifact: string; readonly bytes: number; readonly limitBytes: number }
-  /** The archive can be read but holds no profile. */
-  | { readonly kind: 'no-profile-inside'; readonly artifact: string };
+  /** The archive can be read but holds no profile. `detail` is *prose*: what it holds instead and what to do. */
+  | { readonly kind: 'no-profile-inside'; readonly artifact: string; readonly detail?: string };
 
 interface CommentBase {
   readonly lang: Lang;

@@ -345,6 +345,7 @@ export const WORDS = {
     en: 'Artifact {artifact:code} holds no Ascend profile. Upload the `*_ascend_pt` folder of every rank.',
     zh: 'artifact {artifact:code} 中没有 Ascend profile。上传每张卡的 `*_ascend_pt` 目录。',
   },
+  'missing-profile.empty-known': { en: 'Artifact {artifact:code}: {detail:text}', zh: 'artifact {artifact:code}：{detail:text}' },
 
   // running, error, configuration
   'running.waiting': {

@@ -39,6 +39,17 @@ const CASES: Readonly<Record<string, (lang: Lang) => CommentView>> = {
   }),
   'too-large': (lang) => ({ ...caseE(lang), reason: { kind: 'too-large', artifact: 'npu-profile', bytes: 7.4e9, limitBytes: 2e9 } }),
   'no-profile-inside': (lang) => ({ ...caseE(lang), reason: { kind: 'no-profile-inside', artifact: 'npu-profile' } }),
+  'profile-of-another-kind': (lang) => ({
+    ...caseE(lang),
+    reason: {
+      kind: 'no-profile-inside',
+      artifact: 'npu-profile',
+      detail:
+        lang === 'en'
+          ? 'npu-profile.zip holds no profile; upload the `*_ascend_pt` folders'
+          : 'npu-profile.zip 中没有 profile；请上传 `*_ascend_pt` 目录',
+    },
+  }),
   error: (lang) => ({
     ...bare(lang),
     state: 'error',

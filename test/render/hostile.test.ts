@@ -102,6 +102,7 @@ describe.each(HOSTILE.map((text, i) => ({ i, text, shown: JSON.stringify(text.sl
       { kind: 'corrupt', artifact: text, detail: text },
       { kind: 'too-large', artifact: text, bytes: 5e9, limitBytes: 2e9 },
       { kind: 'no-profile-inside', artifact: text },
+      { kind: 'no-profile-inside', artifact: text, detail: text },
     ];
     const base = { lang, appSlug: text, pr: 1, sha: SHA, links: LINKS };
     const views: CommentView[] = [

@@ -12,6 +12,7 @@ import { readSource, type SourceFiles } from '../../github/contents.ts';
 import { listChangedFiles } from '../../github/diff.ts';
 import { downloadArtifact, ProfileUnavailable } from '../../github/download.ts';
 import { listRuns, type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
+import type { Lang } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
 import type { NoProfileReason, WorkflowRef } from '../../render/views.ts';
 import { evaluateGate } from '../../report/gate.ts';
@@ -137,14 +138,18 @@ async function download(
 }
 
 /** Turns a failure that is the upload's own into words for its author; anything else is rethrown. */
-function toReason(error: unknown, artifacts: readonly Artifact[]): NoProfileReason {
+function toReason(error: unknown, artifacts: readonly Artifact[], lang: Lang): NoProfileReason {
   if (error instanceof ProfileUnavailable) return error.reason;
   if (error instanceof AdviseError && error.code.startsWith(ARCHIVE_ERROR)) {
     return { kind: 'corrupt', artifact: artifacts.map(({ name }) => name).join(', '), detail: error.message };
   }
   if (error instanceof AdviseError && error.code === 'no-profile') {
     // The engine knows what it holds instead, which helps more than that it holds no profile.
-    return { kind: 'corrupt', artifact: artifacts.map(({ name }) => name).join(', '), detail: `${error.message}; ${error.hint}` };
+    return {
+      kind: 'no-profile-inside',
+      artifact: artifacts.map(({ name }) => name).join(', '),
+      detail: `${error.message}${lang === 'en' ? '; ' : '；'}${error.hint}`,
+    };
   }
   throw error;
 }
@@ -217,7 +222,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
       await publish(deps, { ...publication, statement: failure(error.message, error.hint, null) });
       return 'published';
     }
-    await sayNoProfile(toReason(error, candidate.artifacts), workflow);
+    await sayNoProfile(toReason(error, candidate.artifacts, config.lang), workflow);
   }
   return 'published';
 }
