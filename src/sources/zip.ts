@@ -46,7 +46,7 @@ async function* inflate(zip: yauzl.ZipFile, entry: yauzl.Entry, label: string): 
   const stored = entry.compressionMethod === 0;
   const raw = await new Promise<Readable>((resolve, reject) => {
     const done = (error: Error | null, stream?: Readable): void =>
-      error || !stream ? reject(error ?? new Error('no stream')) : resolve(stream);
+      error || !stream ? reject(refuse(label, `${entry.fileName} is damaged (${messageOf(error ?? 'no data')})`)) : resolve(stream);
     if (stored) zip.openReadStream(entry, done);
     else zip.openReadStream(entry, { decompress: false, decrypt: null, start: null, end: null } as unknown as yauzl.ZipFileOptions, done);
   });
