@@ -89,6 +89,10 @@ function readTables(
   const host = hostTables();
   guard('TASK', () => readTasks(input, tasks, kernels));
   guard('COMMUNICATION_OP', () => readCommunication(input, collectives));
+  const collectiveName = collectives.name.view();
+  collectives.start.view().forEach((start, i) => {
+    kernels.pushCollective(collectiveName[i]!, start, collectives.duration.view()[i]!);
+  });
   guard('PYTORCH_API', () => readOperators(input, host));
   const steps = guard('STEP_TIME', () => readSteps(input, host)) ?? host.steps;
   const { frames, frameOf } = guard('PYTORCH_CALLCHAINS', () => readFrames(input)) ?? { frames: [], frameOf: new Map<number, number>() };

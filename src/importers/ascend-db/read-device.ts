@@ -134,6 +134,8 @@ function wrapperKeys({ db }: DeviceInput, task: Table): Set<string> {
 /** Rows of the kernel table as they are read; `table` puts them in start order. */
 export interface KernelColumns {
   push(row: readonly unknown[], start: number, duration: number): void;
+  /** A collective: kernel tables list them, too. */
+  pushCollective(name: number, start: number, duration: number): void;
   table(): KernelTable | null;
 }
 
@@ -187,6 +189,24 @@ export function kernelColumns(names: Interner, strings: Strings): KernelColumns 
       t.outputTypes.push(strings.intern(row[16]));
       t.communication.push(communication);
       t.line.push(integer(row[7]));
+    },
+    pushCollective(name, start, duration) {
+      t.name.push(name);
+      t.start.push(start);
+      t.duration.push(duration);
+      t.communication.push(1);
+      for (const column of [
+        t.type,
+        t.core,
+        t.inputShapes,
+        t.inputFormats,
+        t.inputTypes,
+        t.outputShapes,
+        t.outputFormats,
+        t.outputTypes,
+        t.line,
+      ])
+        column.push(-1);
     },
     table() {
       if (t.start.length === 0) return null;
