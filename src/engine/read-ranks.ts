@@ -11,6 +11,7 @@ export interface RankTask {
   readonly index: number;
   readonly folder: string;
   readonly entries: readonly { readonly path: string; readonly bytes: number; readonly place: EntryPlace }[];
+  readonly readAs: RankFolder['readAs'];
 }
 
 export type FromRankWorker =
@@ -50,7 +51,12 @@ export async function readRanks(
     return ranks;
   }
   const tasks: RankTask[] = folders
-    .map((f, index) => ({ index, folder: f.folder, entries: f.entries.map(({ path, bytes, place }) => ({ path, bytes, place })) }))
+    .map((f, index) => ({
+      index,
+      folder: f.folder,
+      entries: f.entries.map(({ path, bytes, place }) => ({ path, bytes, place })),
+      readAs: f.readAs,
+    }))
     .sort((a, b) => bytesOf(folders[b.index]!) - bytesOf(folders[a.index]!));
   const results = new Array<RankFacts>(folders.length);
   const workers = Array.from({ length: threads }, () => startWorker());

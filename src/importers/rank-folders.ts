@@ -4,6 +4,8 @@ import type { ProfileEntry } from '../sources/source.ts';
 export interface RankFolder {
   readonly folder: string;
   readonly entries: readonly ProfileEntry[];
+  /** Files whose name does not say what they are: path → the name in the text export that they are read as. */
+  readonly readAs?: Readonly<Record<string, string>> | undefined;
 }
 
 const OUTPUT = 'ASCEND_PROFILER_OUTPUT';

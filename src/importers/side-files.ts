@@ -84,6 +84,13 @@ export function readProfilerInfo(json: unknown): ProfilerInfo {
   };
 }
 
+/** `info.json.{device}` of a raw capture; rank −1 means that none was set. */
+export function readDeviceRank(json: unknown): { rank: number | null; device: number | null } {
+  const root = object(json);
+  const first = Array.isArray(root.DeviceInfo) ? object(root.DeviceInfo[0]) : {};
+  return { rank: integer(root.rank_id), device: integer(first.id) ?? integer(root.devices) };
+}
+
 export interface ProfilerMetadata {
   env: Record<string, string>;
   groups: GroupInfo[];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { rankFacts } from '../../src/facts/rank/index.ts';
-import { type CsvRow, cellInstant, cellNumber, cellText, findColumn, scanCsv } from '../../src/importers/ascend-text/scan-csv.ts';
+import { type CsvRow, cellInstant, cellNumber, cellText, findColumn, scanCsv } from '../../src/importers/scan-csv.ts';
 import { findArg, type RawEvent, scanTrace } from '../../src/importers/ascend-text/scan-trace.ts';
 import { groupHash } from '../../src/importers/group-hash.ts';
 import { findRankFolders } from '../../src/importers/index.ts';

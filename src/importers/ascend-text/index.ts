@@ -1,14 +1,24 @@
 import { messageOf } from '../../base/errors.ts';
 import { createInterner } from '../../base/interner.ts';
-import type { CaptureSettings, CollectiveRecord, InputRecord, LinkSummary, RankCapture, TraceTables } from '../../model/capture.ts';
+import type {
+  CaptureSettings,
+  CollectiveRecord,
+  InputRecord,
+  LinkSummary,
+  RankCapture,
+  StepTraceRow,
+  TraceTables,
+} from '../../model/capture.ts';
 import type { L10n, Message, ParamValue } from '../../model/lang.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
 import { INFO, leaf, type RankFolder, rankFromFolder } from '../rank-folders.ts';
+import { firstCommunicationUs, readCommunication, readLinks } from '../read-communication.ts';
 import { EMPTY_SETTINGS } from '../settings.ts';
-import { readProfilerInfo, readProfilerMetadata } from '../side-files.ts';
+import { readDeviceRank, readProfilerInfo, readProfilerMetadata } from '../side-files.ts';
+import { scanStepTrace } from '../step-trace.ts';
+import { asUtf8, type TextEncoding } from '../text-encoding.ts';
 import { createOrigin } from './origin.ts';
-import { firstCommunicationUs, readCommunication, readLinks } from './read-communication.ts';
-import { readApis, readHostOps, readKernels, readOperators, readStepTrace } from './read-tables.ts';
+import { readApis, readHostOps, readKernels, readOperators } from './read-tables.ts';
 import { readTrace } from './read-trace.ts';
 
 /** Files of the text export that are read, by name. Everything else of a rank folder is listed as ignored. */
@@ -22,6 +32,7 @@ const KNOWN = new Set([
   'communication.json',
   'communication_matrix.json',
   'profiler_metadata.json',
+  'info.json',
 ]);
 /** Side files are small; a bigger one is not what its name says. */
 const MAX_SIDE_JSON = 256 << 20;
@@ -31,6 +42,16 @@ const NOTE = {
   lfs: {
     en: 'only the Git LFS pointer was uploaded; run `git lfs pull` before uploading',
     zh: '上传的只是 Git LFS 指针文件；上传前先执行 `git lfs pull`',
+  },
+  encoding: { en: 'written as {encoding:code}, read all the same', zh: '编码为 {encoding:code}，已照常读取' },
+  slice: { en: 'one of several slices, read as one table', zh: '多个切片之一，合并为一张表读取' },
+  noLane: {
+    en: 'holds no lane of an Ascend profile (CANN, Ascend Hardware, Communication) and no host operator',
+    zh: '没有 Ascend profile 的泳道（CANN、Ascend Hardware、Communication），也没有 Host 算子',
+  },
+  negative: {
+    en: '{column:code} is negative in a row: that time means nothing and is left out',
+    zh: '有一行的 {column:code} 为负：该时间没有意义，不使用',
   },
   noEvent: { en: 'holds no trace event', zh: '没有任何 trace 事件' },
   cutOff: {
@@ -50,6 +71,19 @@ async function head(entry: ProfileEntry, bytes: number): Promise<string> {
   return '';
 }
 
+async function* counted(entry: ProfileEntry, onBytes: (bytes: number) => void): AsyncGenerator<Buffer> {
+  for await (const chunk of entry.open()) {
+    onBytes(chunk.length);
+    yield chunk;
+  }
+}
+
+/** No lane that an Ascend profile has: some other tool's trace. */
+function isEmpty(trace: TraceTables): boolean {
+  const { steps, host, cann, device, collective, lanes } = trace;
+  return steps.length + host.name.length + cann.name.length + device.name.length + collective.name.length === 0 && lanes === null;
+}
+
 /** Reads one rank folder of the text export. A damaged file costs that file, never the rank. */
 export async function readRank(folder: RankFolder, onBytes: (bytes: number) => void): Promise<RankCapture> {
   const names = createInterner();
@@ -62,45 +96,59 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
   let metadata: ReturnType<typeof readProfilerMetadata> | null = null;
   let trace: TraceTables | null = null;
   let kernels: RankCapture['kernels'] = null;
-  let stepTrace: RankCapture['stepTrace'] = [];
+  let stepTrace: readonly StepTraceRow[] = [];
   let operators: RankCapture['operators'] = [];
   let apis: RankCapture['apis'] = [];
   let hostOps: RankCapture['hostOps'] = [];
   let collectives: CollectiveRecord[] = [];
   let links: LinkSummary | null = null;
   let communicationJson: unknown = null;
-  const device: number | null = null;
+  let device: number | null = null;
 
   const json = async (entry: ProfileEntry): Promise<unknown> => {
     const bytes = await readWhole(entry, MAX_SIDE_JSON);
     if (bytes === null) throw new Error('larger than such a file can be');
     return JSON.parse(bytes.toString('utf8').replace(/^\ufeff/, ''));
   };
+  const roleOf = (entry: ProfileEntry): string => folder.readAs?.[entry.path] ?? leaf(entry.path);
+  const sourceName = new Map<string, string>();
 
   /** trace first, so that its first event sets the rank's zero; both orders give the same figures. */
-  const ordered = [...folder.entries].sort(
-    (a, b) => Number(leaf(b.path) === 'trace_view.json') - Number(leaf(a.path) === 'trace_view.json'),
-  );
+  const ordered = [...folder.entries].sort((a, b) => Number(roleOf(b) === 'trace_view.json') - Number(roleOf(a) === 'trace_view.json'));
+  const merged = new Set<ProfileEntry>();
   for (const entry of ordered) {
-    const name = leaf(entry.path);
+    const name = roleOf(entry);
     const info = INFO.exec(name);
+    let encoding: TextEncoding = 'utf-8';
     const record = (status: InputRecord['status'], kind: string, note: L10n | null, params: Record<string, ParamValue> = {}): void => {
-      inputs.push({ path: entry.path, kind, bytes: entry.bytes, status, note: note === null ? null : { text: note, params } });
+      const said: Message | null = note !== null ? { text: note, params } : null;
+      const read: Message | null = encoding === 'utf-8' ? null : { text: NOTE.encoding, params: { encoding } };
+      inputs.push({ path: entry.path, kind, bytes: entry.bytes, status, note: said ?? read });
     };
     if (info === null && !KNOWN.has(name)) {
       if (name === 'analyse.done') record('used', 'marker', null);
       else record('ignored', 'other', /\.db$/.test(name) ? NOTE.textInstead : NOTE.notNeeded);
       continue;
     }
-    const track: ProfileEntry = {
-      ...entry,
-      open: async function* () {
-        for await (const chunk of entry.open()) {
-          onBytes(chunk.length);
-          yield chunk;
-        }
-      },
+    if (merged.has(entry)) {
+      record('used', 'slice', NOTE.slice);
+      continue;
+    }
+    const tracked = (from: ProfileEntry): ProfileEntry => ({
+      ...from,
+      open: () =>
+        asUtf8(counted(from, onBytes), (found) => {
+          encoding = found;
+        }),
+    });
+    const track = tracked(entry);
+    /** The entry with the other slices of the same table, in order. */
+    const slices = (): AsyncIterable<Buffer>[] => {
+      const others = folder.readAs === undefined ? [] : ordered.filter((e) => e !== entry && roleOf(e) === name);
+      for (const other of others) merged.add(other);
+      return [entry, ...others].map((e) => tracked(e).open());
     };
+    sourceName.set(name, leaf(entry.path));
     try {
       if (entry.bytes < 1024 && (await head(entry, LFS.length)) === LFS) {
         record('refused', 'git-lfs pointer', NOTE.lfs);
@@ -112,28 +160,37 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         infoRank = parsed.rank;
         if (info[1] !== undefined) fileRank = Number(info[1]);
         record('used', 'capture settings', null);
+      } else if (name === 'info.json') {
+        const parsed = readDeviceRank(await json(track));
+        infoRank ??= parsed.rank;
+        device ??= parsed.device;
+        record('used', 'device information', null);
       } else if (name === 'profiler_metadata.json') {
         metadata = readProfilerMetadata(await json(track));
         record('used', 'metadata', null);
       } else if (name === 'trace_view.json') {
-        const read = await readTrace(track.open(), origin, names);
-        trace = read.tables;
-        if (read.scan.events === 0) {
-          trace = null;
-          record('refused', 'trace', NOTE.noEvent);
-        } else if (read.scan.truncated) {
+        const read = await readTrace(slices(), origin, names);
+        trace = isEmpty(read.tables) ? null : read.tables;
+        if (read.scan.events === 0) record('refused', 'trace', NOTE.noEvent);
+        else if (trace === null) record('refused', 'trace', NOTE.noLane);
+        else if (read.scan.truncated) {
           record('partial', 'trace', NOTE.cutOff, { events: read.scan.events, byte: read.scan.lastGoodByte });
         } else record('used', 'trace', null);
       } else if (name === 'kernel_details.csv') {
-        const read = await readKernels(track.open(), origin, names);
+        const read = await readKernels(slices(), origin, names);
         if (read === null) record('refused', 'kernels', NOTE.noKernel);
         else {
           kernels = read.table;
-          record(read.csv.truncated ? 'partial' : 'used', 'kernels', read.csv.truncated ? NOTE.lastRow : null);
+          record(read.truncated ? 'partial' : 'used', 'kernels', read.truncated ? NOTE.lastRow : null);
         }
       } else if (name === 'step_trace_time.csv') {
-        stepTrace = await readStepTrace(track.open());
-        record(stepTrace.length > 0 ? 'used' : 'refused', 'step times', stepTrace.length > 0 ? null : NOTE.noRow);
+        const rows: StepTraceRow[] = [];
+        const { negative } = await scanStepTrace(track.open(), (row, { type }) => {
+          if (type !== 'stage') rows.push(row);
+        });
+        stepTrace = rows;
+        if (negative !== null) record('partial', 'step times', NOTE.negative, { column: negative });
+        else record(rows.length > 0 ? 'used' : 'refused', 'step times', rows.length > 0 ? null : NOTE.noRow);
       } else if (name === 'op_statistic.csv') {
         operators = await readOperators(track.open());
         record('used', 'operator totals', null);
@@ -170,7 +227,12 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     rank: fileRank ?? infoRank ?? rankFromFolder(folder.folder),
     device,
     originUs,
-    files: { trace: 'trace_view.json', kernels: 'kernel_details.csv', steps: 'step_trace_time.csv', collectives: 'communication.json' },
+    files: {
+      trace: sourceName.get('trace_view.json') ?? 'trace_view.json',
+      kernels: sourceName.get('kernel_details.csv') ?? 'kernel_details.csv',
+      steps: sourceName.get('step_trace_time.csv') ?? 'step_trace_time.csv',
+      collectives: sourceName.get('communication.json') ?? 'communication.json',
+    },
     names,
     settings,
     groups: metadata?.groups ?? [],

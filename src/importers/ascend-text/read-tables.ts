@@ -1,23 +1,23 @@
 import { f64, i32 } from '../../base/columns.ts';
 import type { Instant } from '../../base/decimal.ts';
 import type { Interner } from '../../base/interner.ts';
-import type { ApiRow, HostOpSummary, KernelTable, OperatorRow, StepTraceRow } from '../../model/capture.ts';
+import type { ApiRow, HostOpSummary, KernelTable, OperatorRow } from '../../model/capture.ts';
 import { firstUserFrame } from '../call-stack.ts';
 import { opTypeFromName } from '../op-type.ts';
+import { type CsvRow, cellInstant, cellNumber, cellText, findColumn, scanCsv } from '../scan-csv.ts';
 import type { Origin } from './origin.ts';
-import { type CsvResult, type CsvRow, cellInstant, cellNumber, cellText, findColumn, scanCsv } from './scan-csv.ts';
 
 /** Longer than any capture, µs (three years): not a duration, and sums of it would no longer be exact. */
 const MAX_US = 1e14;
 const COMMUNICATION_NAME = /^(hcom_|hccl)/i;
 const COMMUNICATION_CORE = /^(HCCL|COMMUNICATION)$/i;
 
-/** kernel_details.csv of any level and age. */
+/** kernel_details.csv of any level and age; several slices of one table are read as one. */
 export async function readKernels(
-  chunks: AsyncIterable<Buffer>,
+  slices: readonly AsyncIterable<Buffer>[],
   origin: Origin,
   names: Interner,
-): Promise<{ table: KernelTable; csv: CsvResult } | null> {
+): Promise<{ table: KernelTable; truncated: boolean } | null> {
   const t = {
     step: i32(),
     name: i32(),
@@ -58,8 +58,8 @@ export async function readKernels(
     }
     return known;
   };
-  let usable = true;
-  const csv = await scanCsv(chunks, (header) => {
+  let truncated = false;
+  const onHeader = (header: string[]): ((row: CsvRow) => void) | null => {
     const c = {
       step: findColumn(header, 'Step Id', 'Step ID'),
       name: findColumn(header, 'Name', 'Op Name', 'Kernel Name'),
@@ -74,10 +74,7 @@ export async function readKernels(
       inputTypes: findColumn(header, 'Input Data Types'),
       outputTypes: findColumn(header, 'Output Data Types'),
     };
-    if (c.name < 0 || c.duration < 0) {
-      usable = false;
-      return null;
-    }
+    if (c.name < 0 || c.duration < 0) return null;
     return (row) => {
       const duration = cellNumber(row, c.duration);
       if (duration === null || duration < 0 || duration > MAX_US) return;
@@ -109,10 +106,11 @@ export async function readKernels(
       t.isCommunication.push(communication ? 1 : 0);
       t.line.push(row.line);
     };
-  });
-  if (!usable || t.name.length === 0) return null;
+  };
+  for (const chunks of slices) truncated = (await scanCsv(chunks, onHeader)).truncated || truncated;
+  if (t.name.length === 0) return null;
   return {
-    csv,
+    truncated,
     table: {
       step: t.step.view(),
       name: t.name.view(),
@@ -131,46 +129,6 @@ export async function readKernels(
       typesFromNames: fromNames,
     },
   };
-}
-
-/** step_trace_time.csv; its unit is µs although the header does not say so. Rows of type "stage" are column maxima and are not ranks. */
-export async function readStepTrace(chunks: AsyncIterable<Buffer>): Promise<StepTraceRow[]> {
-  const rows: StepTraceRow[] = [];
-  await scanCsv(chunks, (header) => {
-    const column = (name: string): number => findColumn(header, name);
-    const computing = column('Computing');
-    const exposed = findColumn(header, 'Communication(Not Overlapped)');
-    const free = column('Free');
-    if (computing < 0 || exposed < 0 || free < 0) return null;
-    const c = {
-      step: column('Step'),
-      type: column('Type'),
-      overlapped: column('Overlapped'),
-      communication: column('Communication'),
-      stage: column('Stage'),
-      bubble: column('Bubble'),
-      preparing: column('Preparing'),
-    };
-    return (row) => {
-      if (rows.length >= 100_000 || cellText(row, c.type) === 'stage') return;
-      const ms = (at: number): number => (cellNumber(row, at) ?? Number.NaN) / 1000;
-      const preparing = cellNumber(row, c.preparing);
-      const step = cellNumber(row, c.step);
-      rows.push({
-        step: step !== null && step >= 0 ? step : null,
-        computing: ms(computing),
-        exposed: ms(exposed),
-        overlapped: ms(c.overlapped),
-        communication: ms(c.communication),
-        free: ms(free),
-        stage: ms(c.stage),
-        bubble: ms(c.bubble),
-        preparing: preparing === null ? null : preparing / 1000,
-        line: row.line,
-      });
-    };
-  });
-  return rows;
 }
 
 /** op_statistic.csv: whole capture, compute only. */

@@ -64,9 +64,22 @@ function spansOf(list: readonly (readonly [number, number])[]): Spans {
   return { start: Float64Array.from(list, (s) => s[0]), duration: Float64Array.from(list, (s) => s[1]) };
 }
 
-/** Reads trace_view.json. Python function frames, counters and plane tasks are passed over. */
+async function scanSlices(slices: readonly AsyncIterable<Buffer>[], onEvent: (ev: RawEvent) => void): Promise<ScanResult> {
+  const all: ScanResult = { events: 0, bytes: 0, truncated: false, lastGoodByte: 0 };
+  for (const chunks of slices) {
+    const one = await scanTrace(chunks, onEvent);
+    // The place of damage is told inside the slice that has it.
+    if (one.truncated || !all.truncated) all.lastGoodByte = one.lastGoodByte;
+    all.events += one.events;
+    all.bytes += one.bytes;
+    all.truncated ||= one.truncated;
+  }
+  return all;
+}
+
+/** Reads trace_view.json, or the slices of one. Python function frames, counters and plane tasks are passed over. */
 export async function readTrace(
-  chunks: AsyncIterable<Buffer>,
+  slices: readonly AsyncIterable<Buffer>[],
   origin: Origin,
   names: Interner,
 ): Promise<{ tables: TraceTables; scan: ScanResult }> {
@@ -215,7 +228,7 @@ export async function readTrace(
     }
   };
 
-  const scan = await scanTrace(chunks, onEvent);
+  const scan = await scanSlices(slices, onEvent);
   const launches = new Map<number, Map<number, number>>();
   for (const { id, tid, at } of reachedAt) {
     const from = launchedAt.get(id);

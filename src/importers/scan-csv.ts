@@ -2,7 +2,7 @@
  * Streaming CSV walker over bytes: quote-aware (cells hold commas, doubled quotes and line breaks), CRLF or LF,
  * columns by header name. Nothing is decoded unless a cell is asked for.
  */
-import { type Instant, parseInstant, parseNumber } from '../../base/decimal.ts';
+import { type Instant, parseInstant, parseNumber } from '../base/decimal.ts';
 
 const MAX_ROW_BYTES = 4 << 20;
 const MAX_COLUMNS = 512;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { CollectiveRecord, LinkSummary } from '../../model/capture.ts';
+import type { CollectiveRecord, LinkSummary } from '../model/capture.ts';
 
 const Loose = z.record(z.string(), z.unknown());
 const object = (value: unknown): Record<string, unknown> => {
@@ -11,10 +11,21 @@ const num = (value: unknown): number => (typeof value === 'number' && Number.isF
 const STEP = /^step(\d+)?$/;
 const MAX_OPS = 500_000;
 
+const P2P = /^hcom_(send|receive|batchsendrecv)/i;
+
+/** msprof writes the operations without step and class; they then belong to the whole capture. */
+function bySteps(json: unknown): Record<string, unknown> {
+  const root = object(json);
+  const flat = Object.entries(root).filter(([, value]) => object(value)['Communication Time Info'] !== undefined);
+  if (flat.length === 0) return root;
+  const of = (p2p: boolean): Record<string, unknown> => Object.fromEntries(flat.filter(([key]) => P2P.test(key) === p2p));
+  return { step: { p2p: of(true), collective: of(false) } };
+}
+
 /** communication.json. The file's sums ("Total Op Info") are not read: they add ratios. `originUs` is the rank's zero. */
 export function readCommunication(json: unknown, originUs: number): CollectiveRecord[] {
   const out: CollectiveRecord[] = [];
-  for (const [stepKey, classes] of Object.entries(object(json))) {
+  for (const [stepKey, classes] of Object.entries(bySteps(json))) {
     const found = STEP.exec(stepKey);
     if (found === null) continue;
     const step = found[1] === undefined ? null : Number(found[1]);
@@ -52,7 +63,7 @@ export function readCommunication(json: unknown, originUs: number): CollectiveRe
 /** Earliest whole µs of communication.json, used as the rank's zero when nothing better exists. */
 export function firstCommunicationUs(json: unknown): number | null {
   let first: number | null = null;
-  for (const classes of Object.values(object(json))) {
+  for (const classes of Object.values(bySteps(json))) {
     for (const ops of Object.values(object(classes))) {
       for (const value of Object.values(object(ops))) {
         const start = num(object(object(value)['Communication Time Info'])['Start Timestamp(us)']);
