@@ -64,10 +64,10 @@ export function countedMedian(job: SimulatedJob): number {
   return median(job.stepTimesMs.length >= 4 ? job.stepTimesMs.slice(1) : job.stepTimesMs);
 }
 
-/** What the step would lose without this fault, all others still there. */
-export function trueSaving(spec: JobSpec, fault: Fault): number {
+/** What the step would lose without this fault, all others still there. `withFault` saves simulating the job itself again. */
+export function trueSaving(spec: JobSpec, fault: Fault, withFault?: number): number {
   const full = { ...spec, uploadedRanks: [] };
-  return countedMedian(simulate(full)) - countedMedian(simulate(withoutFault(full, fault)));
+  return (withFault ?? countedMedian(simulate(full))) - countedMedian(simulate(withoutFault(full, fault)));
 }
 
 export function allRanks(spec: JobSpec): number[] {
@@ -146,14 +146,17 @@ function sameRanks(a: readonly number[], b: readonly number[]): boolean {
 /** Simulates, writes, analyses and judges one job. */
 export async function evaluateJob(job: GridJob): Promise<JobResult> {
   const begin = performance.now();
-  const report = await withWrittenJob(job.spec, (dir) => analysePaths([dir]));
+  const { report, stepMs } = await withWrittenJob(job.spec, async (dir, run) => ({
+    report: await analysePaths([dir]),
+    stepMs: countedMedian(run),
+  }));
   const faults = (job.spec.faults ?? []).filter((f) => f.off !== true);
   const expected = faults.map((f) => expectationOf(job.spec, f)).filter((e): e is Expectation => e !== null);
   const claimed = claims(report);
   const complaints: string[] = [];
   const remarks: string[] = [];
   const outcomes = expected.map((e): Outcome => {
-    const trueMs = trueSaving(job.spec, e.fault);
+    const trueMs = trueSaving(job.spec, e.fault, stepMs);
     const finding = claimed.find((f) => f.rule === e.rule && (e.rule !== 'slow-rank' || f.ranks.includes(e.ranks![0]!))) ?? null;
     if (finding === null) {
       // Too small to be worth a line: staying silent is right.

@@ -84,5 +84,9 @@ export async function accuracy(spec: JobSpec, fault: Fault, rule: string): Promi
   const report = await reportFor(spec);
   const finding = findingOf(report, rule);
   if (finding?.saving == null) throw new Error(`${rule} reports no saving: ${checkOf(report, rule).reason}`);
-  return { finding, headline: finding.saving.perStepMs.likely ?? finding.saving.perStepMs.ceiling, truth: trueSaving(spec, fault) };
+  return {
+    finding,
+    headline: finding.saving.perStepMs.likely ?? finding.saving.perStepMs.ceiling,
+    truth: trueSaving(spec, fault, (await simulated(spec)).stepMs),
+  };
 }
