@@ -28,6 +28,9 @@ const [command, ...args] = process.argv.slice(2);
 if (command !== undefined) {
   const child = spawn(command, args, { stdio: 'inherit', shell: process.platform === 'win32' });
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
+  // A shell that npm ends passes nothing on: its command ends with it.
+  const parent = process.ppid;
+  setInterval(() => process.ppid !== parent && child.kill('SIGTERM'), 1000).unref();
   child.once('error', (error) => {
     console.error(`npu-advisor: ${command} could not be started: ${error.message}`);
     process.exit(2);
