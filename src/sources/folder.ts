@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { open, readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { AdviseError } from '../base/errors.ts';
 import { formatBytes } from '../base/phrase.ts';
@@ -9,7 +8,31 @@ import type { ProfileEntry, ProfileSource } from './source.ts';
 const CHUNK = 1 << 20;
 
 export function fileEntry(file: string, path: string, bytes: number): ProfileEntry {
-  return { path, bytes, place: { file }, open: () => createReadStream(file, { highWaterMark: CHUNK }) };
+  return { path, bytes, place: { file }, open: () => readFile(file, bytes) };
+}
+
+/** Two buffers in turn, however long the file: one is filled while the other is worked on. */
+async function* readFile(file: string, bytes: number): AsyncGenerator<Buffer> {
+  const handle = await open(file, 'r');
+  const size = Math.min(CHUNK, bytes + 1);
+  const buffers = [Buffer.allocUnsafe(size)];
+  let reading = handle.read(buffers[0]!, 0, size, null);
+  try {
+    for (let turn = 0; ; turn ^= 1) {
+      const { bytesRead } = await reading;
+      if (bytesRead === 0) return;
+      const last = bytesRead < size;
+      if (!last) {
+        buffers[turn ^ 1] ??= Buffer.allocUnsafe(size);
+        reading = handle.read(buffers[turn ^ 1]!, 0, size, null);
+      }
+      yield buffers[turn]!.subarray(0, bytesRead);
+      if (last) return;
+    }
+  } finally {
+    await reading.catch(() => {});
+    await handle.close();
+  }
 }
 
 /** Lists a folder. Symbolic links are not followed. */

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { AdviseError, messageOf } from '../base/errors.ts';
-import type { ProfileEntry } from './source.ts';
+import { copies, type ProfileEntry } from './source.ts';
 
 const CHUNK = 256 * 1024;
 
@@ -33,11 +33,6 @@ export async function* gunzip(entry: ProfileEntry, maxBytes: number): AsyncGener
   } finally {
     packed.destroy();
   }
-}
-
-/** A producer may reuse its chunks; what waits in a stream must not change. */
-async function* copies(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) yield Buffer.from(chunk);
 }
 
 function refuse(path: string, why: string): AdviseError {

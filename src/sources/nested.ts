@@ -7,7 +7,7 @@ import { AdviseError } from '../base/errors.ts';
 import { archiveKind } from './archive-kind.ts';
 import { gunzip, gunzipped } from './gzip.ts';
 import type { SourceLimits } from './limits.ts';
-import type { ProfileEntry, ProfileSource, RefusedArchive } from './source.ts';
+import { copies, type ProfileEntry, type ProfileSource, type RefusedArchive } from './source.ts';
 import { openTar } from './tar.ts';
 import { openZip } from './zip.ts';
 
@@ -95,6 +95,6 @@ async function openInnerZip(entry: ProfileEntry, limits: SourceLimits, closers: 
   const spill = await mkdtemp(join(tmpdir(), 'npu-advisor-zip-'));
   closers.push(() => rm(spill, { recursive: true, force: true }));
   const file = join(spill, '1');
-  await pipeline(entry.open(), createWriteStream(file));
+  await pipeline(copies(entry.open()), createWriteStream(file));
   return openZip(file, limits, entry.path);
 }

@@ -40,3 +40,8 @@ export async function readWhole(entry: ProfileEntry, max: number): Promise<Buffe
   }
   return Buffer.concat(parts);
 }
+
+/** Chunks that stay as they are, for whoever keeps them: a producer may reuse its own. */
+export async function* copies(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) yield Buffer.from(chunk);
+}

@@ -7,7 +7,7 @@ import { extract } from 'tar-stream';
 import { AdviseError, messageOf } from '../base/errors.ts';
 import { fileEntry } from './folder.ts';
 import type { SourceLimits } from './limits.ts';
-import type { ProfileEntry, ProfileSource } from './source.ts';
+import { copies, type ProfileEntry, type ProfileSource } from './source.ts';
 
 /** File types a profile reader may ask for; everything else of a tar is skipped without touching the disk. */
 const WANTED = /(\.(json|csv|db|db-wal|done|gz|zip|tar|tgz)|(^|\/)info\.json\.\d+)$/i;
@@ -49,7 +49,10 @@ export async function openTar(label: string, content: AsyncIterable<Buffer>, lim
     }
   })();
   try {
-    await Promise.all([pipeline(content, parser), reading]);
+    // Both have ended before the folder goes: a file still being opened would bring it back.
+    const ends = await Promise.allSettled([pipeline(copies(content), parser), reading]);
+    const failed = ends.filter((e) => e.status === 'rejected').map((e): unknown => e.reason);
+    if (failed.length > 0) throw failed.find((e) => e instanceof AdviseError) ?? failed[0];
   } catch (error) {
     await close();
     if (error instanceof AdviseError) throw error;
