@@ -9,12 +9,13 @@ import {
   type HostInput,
   type HostTables,
   hostTables,
-  type Launch,
+  type Launches,
   readCann,
   readFrames,
   readOperators,
   readSpans,
   readSteps,
+  wantedLaunches,
 } from './read-host.ts';
 import { type DatabaseMetadata, readMetadata } from './read-metadata.ts';
 import { createStrings } from './strings.ts';
@@ -96,9 +97,7 @@ function readTables(
   guard('PYTORCH_API', () => readOperators(input, host));
   const steps = guard('STEP_TIME', () => readSteps(input, host)) ?? host.steps;
   const { frames, frameOf } = guard('PYTORCH_CALLCHAINS', () => readFrames(input)) ?? { frames: [], frameOf: new Map<number, number>() };
-  const launched = new Map<number, Launch | null>();
-  for (const connection of tasks.connection.view()) if (connection >= 0) launched.set(connection, null);
-  for (const connection of collectives.connection.view()) if (connection >= 0) launched.set(connection, null);
+  const launched = wantedLaunches(tasks.connection.view(), collectives.connection.view());
   const cann = { name: i32(), start: f64(), duration: f64(), tid: i32() };
   guard('CANN_API', () => readCann(input, cann, launched));
   const connected = { opOf: new Map<number, number>(), queue: [] as Queue[] };
@@ -117,17 +116,19 @@ function readTables(
   const issued = new Map<number, { at: number; tid: number }>();
   const issuer = issuerOf(host, order, connected.queue);
   const join = (row: number, start: number, connection: number): void => {
-    const launch = launched.get(connection) ?? null;
-    if (launch !== null) {
+    const launch = launched.of.get(connection) ?? -1;
+    const at = launch === -1 ? Number.NaN : launched.at[launch]!;
+    const isLaunched = !Number.isNaN(at);
+    if (isLaunched) {
       let stream = launches.get(row);
       if (stream === undefined) {
         stream = new Map();
         launches.set(row, stream);
       }
-      stream.set(start, launch.at);
+      stream.set(start, at);
     }
     const op = connected.opOf.get(connection);
-    const from = op === undefined ? (launch === null ? null : issuer(launch)) : { at: starts[op]!, tid: threads[op]! };
+    const from = op === undefined ? (isLaunched ? issuer(at, launched.tid[launch]!) : null) : { at: starts[op]!, tid: threads[op]! };
     if (from !== null) issued.set(start, from);
   };
   const taskStart = tasks.start.view();
@@ -189,42 +190,56 @@ function hostOrder(host: HostTables): Uint32Array {
  * CONNECTION_IDS gives each operator and each end of the task queue its connections: an operator those of its kernels' launches, the
  * two ends of the queue one in common.
  */
-function connect(
-  { db }: HostInput,
-  host: HostTables,
-  launched: ReadonlyMap<number, unknown>,
-  out: { opOf: Map<number, number>; queue: Queue[] },
-): void {
+function connect({ db }: HostInput, host: HostTables, launched: Launches, out: { opOf: Map<number, number>; queue: Queue[] }): void {
   const table = db.table('CONNECTION_IDS');
   if (table === null || !table.has('id') || !table.has('connectionId')) return;
   const opOf = new Map<number, number>();
   const links = host.link.view();
   for (let i = 0; i < links.length; i++) if (links[i]! >= 0) opOf.set(links[i]!, i);
   const endOf = new Map<number, number>();
-  host.queue.forEach((end, i) => {
-    if (end.link >= 0) endOf.set(end.link, i);
-  });
+  const queue = {
+    start: host.queue.start.view(),
+    end: host.queue.end.view(),
+    tid: host.queue.tid.view(),
+    link: host.queue.link.view(),
+    leaves: host.queue.leaves.view(),
+  };
+  for (let i = 0; i < queue.link.length; i++) if (queue.link[i]! >= 0) endOf.set(queue.link[i]!, i);
   const entered = new Map<number, number>();
-  const left: (readonly [connection: number, end: number])[] = [];
+  const left = { connection: f64(), end: i32() };
   for (const [id, connection] of db.rows('SELECT "id", "connectionId" FROM "CONNECTION_IDS"')) {
     if (typeof id !== 'number' || typeof connection !== 'number') continue;
     const op = opOf.get(id);
-    if (op !== undefined && launched.has(connection)) out.opOf.set(connection, op);
+    if (op !== undefined && launched.of.has(connection)) out.opOf.set(connection, op);
     const end = endOf.get(id);
     if (end === undefined) continue;
-    if (host.queue[end]!.leaves) left.push([connection, end]);
-    else entered.set(connection, end);
+    if (queue.leaves[end] === 0) entered.set(connection, end);
+    else {
+      left.connection.push(connection);
+      left.end.push(end);
+    }
   }
-  for (const [connection, end] of left) {
+  const ends = left.end.view();
+  left.connection.view().forEach((connection, i) => {
     const from = entered.get(connection);
-    if (from === undefined) continue;
-    const { start, end: until, tid } = host.queue[end]!;
-    out.queue.push({ start, end: until, tid, at: host.queue[from]!.start, from: host.queue[from]!.tid });
-  }
+    const end = ends[i]!;
+    if (from === undefined) return;
+    out.queue.push({
+      start: queue.start[end]!,
+      end: queue.end[end]!,
+      tid: queue.tid[end]!,
+      at: queue.start[from]!,
+      from: queue.tid[from]!,
+    });
+  });
 }
 
 /** Who asked for a launch that no operator claims (copies): the operator around its enqueue, or around the launch itself. */
-function issuerOf(host: HostTables, order: Uint32Array, queue: readonly Queue[]): (launch: Launch) => { at: number; tid: number } | null {
+function issuerOf(
+  host: HostTables,
+  order: Uint32Array,
+  queue: readonly Queue[],
+): (at: number, tid: number) => { at: number; tid: number } | null {
   const start = host.start.view();
   const duration = host.duration.view();
   const tids = host.tid.view();
@@ -251,7 +266,7 @@ function issuerOf(host: HostTables, order: Uint32Array, queue: readonly Queue[])
     }
     return low - 1;
   };
-  return ({ at, tid }) => {
+  return (at, tid) => {
     const leaving = dequeues.get(tid) ?? [];
     const entry = leaving[before(leaving, at, (q) => q.start)];
     const queued = entry !== undefined && entry.end >= at;

@@ -30,12 +30,20 @@ export interface HostTables {
   readonly chain: Column<Float64Array>;
   /** Key into CONNECTION_IDS, -1 when the operator launched nothing. */
   readonly link: Column<Float64Array>;
-  readonly queue: { readonly start: number; readonly end: number; readonly tid: number; readonly link: number; readonly leaves: boolean }[];
+  /** Both ends of the task queue; `leaves` is 1 for the end that launches. */
+  readonly queue: {
+    readonly start: Column<Float64Array>;
+    readonly end: Column<Float64Array>;
+    readonly tid: Column<Float64Array>;
+    readonly link: Column<Float64Array>;
+    readonly leaves: Column<Int32Array>;
+  };
   readonly steps: { id: number; start: number; duration: number; tid: number }[];
 }
 
 export function hostTables(): HostTables {
-  return { name: i32(), start: f64(), duration: f64(), tid: f64(), chain: f64(), link: f64(), queue: [], steps: [] };
+  const queue = { start: f64(), end: f64(), tid: f64(), link: f64(), leaves: i32() };
+  return { name: i32(), start: f64(), duration: f64(), tid: f64(), chain: f64(), link: f64(), queue, steps: [] };
 }
 
 const integer = (value: unknown): number => (typeof value === 'number' && Number.isInteger(value) ? value : -1);
@@ -51,7 +59,7 @@ export function readOperators({ db, clock, names, strings }: HostInput, out: Hos
     ...['connectionId', 'name', 'callchainId', 'type'].map((c) => table.sql(c)),
   ].join(', ')} FROM "PYTORCH_API"${table.has('type') ? ` WHERE "type" IN (${OP}, ${QUEUE})` : ''}`;
   const unnamed = names.text('');
-  const leaves = new Map<number, boolean>();
+  const leaves = new Map<number, number>();
   const isStep = new Map<number, number>();
   for (const [start, end, thread, link, name, chain, type] of db.rows(query)) {
     if (typeof start !== 'number' || typeof end !== 'number' || end < start) continue;
@@ -60,10 +68,14 @@ export function readOperators({ db, clock, names, strings }: HostInput, out: Hos
     if (type === QUEUE) {
       let known = leaves.get(label);
       if (known === undefined) {
-        known = label >= 0 && /^Dequeue/i.test(names.get(label));
+        known = label >= 0 && /^Dequeue/i.test(names.get(label)) ? 1 : 0;
         leaves.set(label, known);
       }
-      out.queue.push({ start, end, tid, link: integer(link), leaves: known });
+      out.queue.start.push(start);
+      out.queue.end.push(end);
+      out.queue.tid.push(tid);
+      out.queue.link.push(integer(link));
+      out.queue.leaves.push(known);
       continue;
     }
     let step = isStep.get(label);
@@ -153,11 +165,11 @@ export function readFrames({ db, strings }: HostInput): { frames: Frame[]; frame
   return { frames, frameOf };
 }
 
-/** CANN_API: calls worth a row, and the host instant of every launch whose connection is in `launches`. */
+/** CANN_API: calls worth a row, and the host instant of every launch whose connection is in `launches`: the earliest of each. */
 export function readCann(
   { db, clock, names, strings }: HostInput,
   out: { name: Column<Int32Array>; start: Column<Float64Array>; duration: Column<Float64Array>; tid: Column<Int32Array> },
-  launches: Map<number, Launch | null>,
+  launches: Launches,
 ): void {
   const table = db.table('CANN_API');
   if (table === null || !table.has('startNs') || !table.has('endNs')) return;
@@ -187,15 +199,24 @@ export function readCann(
       }
     }
     if (type === RUNTIME || typeof connection !== 'number') continue;
-    const launch = launches.get(connection);
-    if (launch === undefined || (launch !== null && launch.at <= start)) continue;
-    launches.set(connection, { at: start, tid });
+    const launch = launches.of.get(connection);
+    if (launch === undefined || launches.at[launch]! <= start) continue;
+    launches.at[launch] = start;
+    launches.tid[launch] = tid;
   }
 }
 
-export interface Launch {
-  readonly at: number;
-  readonly tid: number;
+/** Launches by connection: position of each in `at` and `tid`; NaN until it is found. */
+export interface Launches {
+  readonly of: ReadonlyMap<number, number>;
+  readonly at: Float64Array;
+  readonly tid: Float64Array;
+}
+
+export function wantedLaunches(...connections: readonly Float64Array[]): Launches {
+  const of = new Map<number, number>();
+  for (const list of connections) for (const id of list) if (id >= 0 && !of.has(id)) of.set(id, of.size);
+  return { of, at: new Float64Array(of.size).fill(Number.NaN), tid: new Float64Array(of.size).fill(Number.NaN) };
 }
 
 /** Spans of a table of instants, e.g. garbage collections; none when it does not exist. */
