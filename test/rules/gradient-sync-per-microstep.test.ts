@@ -16,7 +16,7 @@ describe('quiet', () => {
 });
 
 describe('loud', () => {
-  test.each([2, 4])('%i micro-steps that all synchronise: all ranks, saving within 20 %%', async (microSteps) => {
+  test.each([2, 4])('%i micro-steps that all synchronise: all ranks, saving within 20 percent', async (microSteps) => {
     const fault = { kind: 'sync-per-microstep', microSteps } as const;
     const { finding, headline, truth } = await accuracy({ ranks: 2, faults: [fault] }, fault, RULE);
     expect(finding.ranks).toEqual([0, 1]);

@@ -18,7 +18,7 @@ describe('quiet', () => {
 });
 
 describe('loud', () => {
-  test.each([2, 4])('pauses that move between %i ranks: no culprit, saving within 20 %%', async (ranks) => {
+  test.each([2, 4])('pauses that move between %i ranks: no culprit, saving within 20 percent', async (ranks) => {
     const fault = { kind: 'rotating-jitter' } as const;
     const { finding, headline, truth } = await accuracy({ ranks, faults: [fault] }, fault, RULE);
     expect(finding.ranks).toEqual([]);

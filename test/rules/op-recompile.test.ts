@@ -16,7 +16,7 @@ describe('quiet', () => {
 });
 
 describe('loud', () => {
-  test.each([1, 2] as const)('compiling in the loop (pipeline stages: %i): all ranks, saving within 20 %%', async (pp) => {
+  test.each([1, 2] as const)('compiling in the loop (pipeline stages: %i): all ranks, saving within 20 percent', async (pp) => {
     const fault = { kind: 'recompile' } as const;
     const { finding, headline, truth } = await accuracy({ ranks: 2, pp, faults: [fault] }, fault, RULE);
     expect(finding.ranks).toEqual([0, 1]);

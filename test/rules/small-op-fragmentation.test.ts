@@ -22,7 +22,7 @@ describe('quiet', () => {
 });
 
 describe('loud', () => {
-  test.each(['optimizer', 'forward'] as const)('tiny kernels in the %s: all ranks, saving within 20 %%', async (where) => {
+  test.each(['optimizer', 'forward'] as const)('tiny kernels in the %s: all ranks, saving within 20 percent', async (where) => {
     const fault = { kind: 'small-ops', where } as const;
     const { finding, headline, truth } = await accuracy({ ranks: 2, faults: [fault] }, fault, RULE);
     expect(finding.ranks).toEqual([0, 1]);

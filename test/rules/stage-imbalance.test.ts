@@ -19,7 +19,7 @@ describe('quiet', () => {
 });
 
 describe('loud', () => {
-  test.each([2, 4])('layers moved to the last stage of %i ranks: its ranks, saving within 20 %%', async (ranks) => {
+  test.each([2, 4])('layers moved to the last stage of %i ranks: its ranks, saving within 20 percent', async (ranks) => {
     const fault = { kind: 'stage-imbalance' } as const;
     const { finding, headline, truth } = await accuracy({ ranks, pp: 2, faults: [fault] }, fault, RULE);
     expect(finding.ranks).toEqual(ranks === 2 ? [1] : [2, 3]);
