@@ -122,7 +122,10 @@ export default defineRule({
       findings: [
         {
           title: {
-            text: { en: 'The capture leaves {n:int} questions open', zh: '本次采集有 {n:int} 个问题无法回答' },
+            text:
+              serious.length === 1
+                ? { en: 'The capture leaves one question open', zh: '本次采集有 1 个问题无法回答' }
+                : { en: 'The capture leaves {n:int} questions open', zh: '本次采集有 {n:int} 个问题无法回答' },
             params: { n: serious.length },
           },
           ranks: [],
