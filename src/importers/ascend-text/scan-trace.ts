@@ -5,6 +5,8 @@
  * Accepts a bare array or an object that holds `traceEvents`, a missing `]`, a comma before `]`, a leading comma, half an event at the end.
  */
 
+import { createCarry } from '../carry.ts';
+
 /** Byte ranges into `buf` of the event just scanned; -1 when absent. Valid only during the callback. */
 export interface RawEvent {
   buf: Buffer;
@@ -48,14 +50,25 @@ const MAX_ARGS = 64;
 const QUOTE = 34;
 const BACKSLASH = 92;
 
+/** Most strings are shorter than this; a native search costs as much as walking over so many bytes. */
+const SHORT = 40;
+
 /** Index of the closing quote for a string whose first character is at `from`; -1 if the buffer ends first. */
 function closeQuote(buf: Buffer, from: number, end: number): number {
   let i = from;
+  const near = Math.min(from + SHORT, end);
+  while (i < near) {
+    const c = buf[i]!;
+    if (c === QUOTE) return i;
+    i += c === BACKSLASH ? 2 : 1;
+  }
+  // Here no character is half of an escape.
+  const known = i;
   for (;;) {
     i = buf.indexOf(QUOTE, i);
     if (i === -1 || i >= end) return -1;
     let slashes = 0;
-    for (let j = i - 1; j >= from && buf[j] === BACKSLASH; j--) slashes++;
+    for (let j = i - 1; j >= known && buf[j] === BACKSLASH; j--) slashes++;
     if ((slashes & 1) === 0) return i;
     i++;
   }
@@ -255,8 +268,9 @@ export async function scanTrace(chunks: AsyncIterable<Buffer>, onEvent: (ev: Raw
     argCount: 0,
   };
   const result: ScanResult = { events: 0, bytes: 0, truncated: true, lastGoodByte: 0 };
-  let rest: Buffer = Buffer.alloc(0);
-  /** File offset of rest[0]. */
+  /** An event that is not complete yet, and what came after it. */
+  const carry = createCarry();
+  /** File offset of the first byte that was not used yet. */
   let base = 0;
   let started = false;
   let done = false;
@@ -309,37 +323,35 @@ export async function scanTrace(chunks: AsyncIterable<Buffer>, onEvent: (ev: Raw
     }
   };
 
-  /** Chunks that came after `rest` and were not scanned yet. */
-  let waiting: Buffer[] = [];
-  let waitingBytes = 0;
+  /** How much of `carry` was scanned already, in vain. */
+  let tried = 0;
   const scan = (): void => {
-    let buf: Buffer;
-    if (rest.length > MAX_EVENT_BYTES) {
+    if (tried > MAX_EVENT_BYTES) {
       // One "event" larger than any real one: give it up and find the next start.
-      buf = Buffer.concat(waiting);
-      base += rest.length;
+      carry.drop(tried);
+      base += tried;
       seam = true;
-    } else buf = rest.length === 0 && waiting.length === 1 ? waiting[0]! : Buffer.concat([rest, ...waiting]);
-    waiting = [];
-    waitingBytes = 0;
-    const used = consume(buf);
+    }
+    const used = consume(carry.view());
     base += used;
-    rest = used >= buf.length ? Buffer.alloc(0) : Buffer.from(buf.subarray(used));
+    carry.drop(used);
+    tried = carry.length;
   };
   for await (const chunk of chunks) {
     result.bytes += chunk.length;
     if (done) continue;
-    if (rest.length === 0) {
-      waiting.push(chunk);
-      scan();
+    if (tried === 0) {
+      const used = consume(chunk);
+      base += used;
+      carry.append(chunk.subarray(used));
+      tried = carry.length;
       continue;
     }
+    carry.append(chunk);
     // An event that did not fit is scanned again only when there is as much new as old: long events cost linear time.
-    waiting.push(Buffer.from(chunk));
-    waitingBytes += chunk.length;
-    if (waitingBytes >= rest.length) scan();
+    if (carry.length >= tried * 2) scan();
   }
-  if (!done && waiting.length > 0) scan();
+  if (!done && carry.length > tried) scan();
   result.truncated = !done || seam;
   return result;
 }
