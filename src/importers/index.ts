@@ -14,8 +14,9 @@ const INSTEAD: L10n = { en: 'the database export beside it is read instead', zh:
  */
 export async function readRank(folder: RankFolder, onBytes: (bytes: number) => void): Promise<RankCapture> {
   const hasDatabase = folder.entries.some((e) => databaseRank(leaf(e.path)) !== null);
+  if (!hasText(folder) && (hasDatabase || folder.entries.some((e) => leaf(e.path) === 'analysis.db')))
+    return readDatabaseRank(folder, onBytes);
   if (!hasDatabase) return readTextRank(folder, onBytes);
-  if (!hasText(folder)) return readDatabaseRank(folder, onBytes);
   const text = await readTextRank(folder, onBytes);
   if (text.trace !== null || text.kernels !== null) return text;
   const database = await readDatabaseRank(folder, onBytes);

@@ -45,7 +45,7 @@ export function findRankFolders(entries: readonly ProfileEntry[]): { folders: Ra
   for (const entry of entries) {
     const name = leaf(entry.path);
     const dir = parent(entry.path);
-    if (leaf(dir) === OUTPUT || TEXT.test(name) || databaseRank(name) !== null) isOutput.add(dir);
+    if (leaf(dir) === OUTPUT || TEXT.test(name) || databaseRank(name) !== null || name === 'analysis.db') isOutput.add(dir);
   }
   for (const dir of isOutput) roots.set(leaf(dir) === OUTPUT ? parent(dir) : dir, []);
   const rest: ProfileEntry[] = [];

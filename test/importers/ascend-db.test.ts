@@ -698,6 +698,14 @@ describe('files that are damaged or want to do harm', () => {
     expect((await report(output)).breakdown.length).toBe(2);
   });
 
+  test('only the sums were uploaded: steps and collectives are known', async () => {
+    const { capture, output } = await altered((file) => rm(file));
+    expect(capture.trace).toBeNull();
+    expect(capture.stepTrace.length).toBe(2);
+    expect(statusOf(capture.inputs, 'analysis.db')).toBe('used');
+    expect((await report(output)).breakdown.every((b) => b.source === 'analysis.db' && b.computingMs! > 0)).toBe(true);
+  });
+
   test('a git-lfs pointer is explained', async () => {
     const { capture } = await altered((file) => writeFile(file, 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n'));
     expect(inputOf(capture.inputs, MAIN)).toMatchObject({ status: 'refused', kind: 'git-lfs pointer' });
