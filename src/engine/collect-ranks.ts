@@ -1,12 +1,14 @@
-import { AdviseError } from '../base/errors.ts';
-import { say } from '../base/phrase.ts';
-import { findRankFolders, type RankFolder, rankFromFolder } from '../importers/index.ts';
+import { rankFacts } from '../facts/rank/index.ts';
+import { type ClusterFolder, findCaptures, type RankFolder, type RawCapture, rankFromFolder, readCluster } from '../importers/index.ts';
 import type { InputRecord } from '../model/capture.ts';
 import type { RankFacts } from '../model/facts.ts';
 import { factsFromJson, looksLikeFacts } from '../model/facts-json.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
-import { type ProfileEntry, type ProfileSource, type RefusedArchive, readWhole } from '../sources/source.ts';
+import { type ProfileEntry, type ProfileSource, readWhole } from '../sources/source.ts';
+import { chooseCapture } from './choose-capture.ts';
+import { describeBeside, describeGpu, describeRaw, describeRefused, describeRest, rawNote } from './describe-inputs.ts';
 import { readRanks } from './read-ranks.ts';
+import { nothingToRead, unreadable } from './refusals.ts';
 
 export interface Collected {
   /** One entry per rank, those that hold something to judge. */
@@ -21,37 +23,82 @@ export interface CollectOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Files of no rank that are listed one by one; beyond it the rest is left out of the list. */
+const MAX_REST = 1_000;
+
 /** Reads everything that was given, profiles and facts.json alike, down to the facts of each rank. Throws AdviseError when nothing can be used. */
 export async function collectRanks(sources: readonly ProfileSource[], options: CollectOptions): Promise<Collected> {
   const folders: RankFolder[] = [];
+  const clusters: ClusterFolder[] = [];
+  const raw: RawCapture[] = [];
   const inputs: InputRecord[] = [];
   const rest: ProfileEntry[] = [];
   const digested: RankFacts[] = [];
-  const many = sources.length > 1;
-  for (const source of sources) {
-    const found = findRankFolders(source.entries);
-    for (const folder of found.folders) folders.push(many ? prefixed(folder, source.label) : folder);
-    for (const archive of source.refused) inputs.push(describeRefused(many ? `${source.label}/${archive.path}` : archive.path, archive));
+  for (const [i, source] of sources.entries()) {
+    const within = sources.length > 1 ? (path: string) => below(labelOf(sources, i), path) : (path: string) => path;
+    const renamed = (entry: ProfileEntry): ProfileEntry => ({ ...entry, path: within(entry.path) });
+    const found = await findCaptures(source.entries);
+    for (const folder of found.folders) folders.push(moved(folder, within));
+    for (const cluster of found.clusters) clusters.push(moved(cluster, within));
+    for (const capture of found.raw) raw.push({ ...capture, folder: within(capture.folder) });
+    for (const archive of source.refused) inputs.push(describeRefused(within(archive.path), archive));
+    for (const entry of found.gpu) inputs.push(describeGpu(renamed(entry)));
+    inputs.push(...describeBeside(found.beside.map(renamed)));
     for (const entry of found.rest) {
       const facts = await readFacts(entry);
-      if (facts === null) rest.push(entry);
+      if (facts === null) rest.push(renamed(entry));
       else digested.push(...facts);
     }
   }
-  for (const entry of rest.slice(0, 1_000)) inputs.push(describeRest(entry));
-  if (folders.length === 0 && digested.length === 0) throw nothingToRead(sources, rest, options.lang);
+  for (const capture of raw) inputs.push(describeRaw(capture, sources[0]!.label));
+  for (const entry of rest.slice(0, MAX_REST)) inputs.push(describeRest(entry));
+  if (folders.length === 0 && clusters.length === 0 && digested.length === 0) throw nothingToRead(sources, raw, inputs, options.lang);
 
   const total = folders.reduce((sum, f) => sum + f.entries.reduce((s, e) => s + e.bytes, 0), 0);
   const read = await readRanks(folders, (done) => options.onBytes(done, total), options.signal);
   // A rank folder given by itself has no name inside the upload: the upload's own name may hold the rank.
   const named = read.map((r) => (r.rank === null && r.folder === '' ? { ...r, rank: rankFromFolder(sources[0]!.label) } : r));
   const ranks = [...digested, ...named];
-  const notes: Message[] = [];
-  const kept = newestPerRank(ranks, notes);
-  for (const rank of ranks) inputs.push(...rank.inputs);
-  const usable = kept.filter((r) => r.steps.length > 0 || r.tape !== null || r.collectives.length > 0);
-  if (usable.length === 0) throw unreadable(inputs, options.lang);
-  return { ranks: usable, inputs, notes };
+  const chosen = chooseCapture(ranks.filter(isUsable));
+  const cluster = await readClusters(clusters, chosen.ranks.length > 0);
+  const usable = chosen.ranks.length > 0 ? chosen.ranks : cluster.ranks;
+  const said = merged([...inputs, ...ranks.flatMap((r) => r.inputs), ...cluster.inputs], chosen.inputs);
+  if (usable.length === 0) throw unreadable(ranks, raw, said, options.lang);
+  const notes = [...chosen.notes, ...cluster.notes, ...rawNote(raw, usable), ...usable.flatMap((r) => r.notes)];
+  return { ranks: usable, inputs: said, notes };
+}
+
+function isUsable(rank: RankFacts): boolean {
+  return rank.steps.length > 0 || rank.tape !== null || rank.collectives.length > 0;
+}
+
+/** One record per file; a later word replaces the first. */
+function merged(first: readonly InputRecord[], later: readonly InputRecord[]): InputRecord[] {
+  return [...new Map([...first, ...later].map((i) => [i.path, i] as const)).values()];
+}
+
+/** Ranks of the cluster's tables, which hold less than the folders of the ranks: they count only when there are none. */
+async function readClusters(
+  clusters: readonly ClusterFolder[],
+  haveRanks: boolean,
+): Promise<{ ranks: RankFacts[]; inputs: InputRecord[]; notes: Message[] }> {
+  const instead: L10n = { en: 'the folders of the ranks are read instead', zh: '改为读取各卡的目录' };
+  const only: L10n = {
+    en: 'Only the cluster tables are here: how long each rank computes, communicates and is free, not why.',
+    zh: '只有集群汇总表：可知各卡的计算、通信与空闲时间，但不知原因。',
+  };
+  if (haveRanks) {
+    const inputs = clusters
+      .flatMap((c) => c.entries)
+      .map((e): InputRecord => {
+        return { path: e.path, kind: 'cluster tables', bytes: e.bytes, status: 'ignored', note: { text: instead } };
+      });
+    return { ranks: [], inputs, notes: [] };
+  }
+  const read = [];
+  for (const cluster of clusters) read.push(await readCluster(cluster));
+  const { ranks } = chooseCapture(read.flatMap((r) => r.captures.map(rankFacts)).filter(isUsable));
+  return { ranks: [...ranks], inputs: read.flatMap((r) => r.inputs), notes: ranks.length === 0 ? [] : [{ text: only }] };
 }
 
 /** A digest is small; a larger file of that name is something else. */
@@ -70,99 +117,19 @@ async function readFacts(entry: ProfileEntry): Promise<RankFacts[] | null> {
   return bytes === null ? null : factsFromJson(bytes.toString('utf8'));
 }
 
-function prefixed(folder: RankFolder, label: string): RankFolder {
-  const join = (path: string): string => (path === '' ? label : `${label}/${path}`);
-  return { folder: join(folder.folder), entries: folder.entries.map((e) => ({ ...e, path: join(e.path) })) };
+/** Two uploads of one name stay apart. */
+function labelOf(sources: readonly ProfileSource[], index: number): string {
+  const { label } = sources[index]!;
+  return sources.findIndex((s) => s.label === label) === index ? label : `${label}-${index + 1}`;
 }
 
-/** Several folders of one rank: the newest counts. Folder names end in a time stamp; without one, the last in name order. */
-function newestPerRank(ranks: readonly RankFacts[], notes: Message[]): RankFacts[] {
-  const stamp = (folder: string): string => /_(\d{14,17})_ascend_(?:pt|ms)/.exec(folder)?.[1] ?? '';
-  const best = new Map<number, RankFacts>();
-  const out: RankFacts[] = [];
-  for (const rank of ranks) {
-    if (rank.rank === null) {
-      out.push(rank);
-      continue;
-    }
-    const known = best.get(rank.rank);
-    if (known === undefined) {
-      best.set(rank.rank, rank);
-      continue;
-    }
-    const [older, newer] = stamp(rank.folder) >= stamp(known.folder) ? [known, rank] : [rank, known];
-    best.set(rank.rank, newer);
-    notes.push({
-      text: {
-        en: 'rank {rank:int} was captured more than once: {newer:code} is used, {older:code} is not',
-        zh: '卡 {rank:int} 有多次采集：使用 {newer:code}，不使用 {older:code}',
-      },
-      params: { rank: rank.rank, newer: newer.folder, older: older.folder },
-    });
-  }
-  return [...[...best.values()].sort((a, b) => a.rank! - b.rank!), ...out];
+function below(label: string, path: string): string {
+  return path === '' ? label : `${label}/${path}`;
 }
 
-const OTHERS: readonly { test: RegExp; kind: string; note: L10n; fatal: L10n }[] = [
-  {
-    test: /(^|\/)OPPROF_|(^|\/)(OpBasicInfo|PipeUtilization|ArithmeticUtilization)\.csv$/,
-    kind: 'operator profile',
-    note: { en: 'output of `msprof op`: one operator, not a job', zh: '`msprof op` 的输出：单算子，不是训练作业' },
-    fatal: {
-      en: 'this is the output of `msprof op` (one operator); upload the profile of a training job',
-      zh: '这是 `msprof op` 的输出（单算子）；请上传训练作业的 profile',
-    },
-  },
-  {
-    test: /\.db$/,
-    kind: 'other database',
-    note: { en: 'not the database of a rank (`ascend_pytorch_profiler*.db`)', zh: '不是某张卡的数据库（`ascend_pytorch_profiler*.db`）' },
-    fatal: {
-      en: 'its databases are not those of a rank; upload the `*_ascend_pt` folders with their `ascend_pytorch_profiler*.db`',
-      zh: '其中的数据库不属于某张卡；请上传包含 `ascend_pytorch_profiler*.db` 的 `*_ascend_pt` 目录',
-    },
-  },
-  {
-    test: /(^|\/)(PROF_\d+_\d+_|FRAMEWORK\/)/,
-    kind: 'raw capture',
-    note: { en: 'raw capture, not parsed yet', zh: '原始采集数据，尚未解析' },
-    fatal: {
-      en: 'the capture is raw; run `torch_npu.profiler.profiler.analyse(path)` where CANN is installed, then upload',
-      zh: '采集数据尚未解析；在装有 CANN 的机器上执行 `torch_npu.profiler.profiler.analyse(path)` 后再上传',
-    },
-  },
-];
-
-function describeRest(entry: ProfileEntry): InputRecord {
-  const other = OTHERS.find((o) => o.test.test(entry.path));
-  return {
-    path: entry.path,
-    kind: other?.kind ?? 'other',
-    bytes: entry.bytes,
-    status: 'ignored',
-    note: { text: other?.note ?? { en: 'not part of a rank folder', zh: '不属于任何卡的目录' } },
-  };
-}
-
-function describeRefused(path: string, archive: RefusedArchive): InputRecord {
-  const text: L10n = { en: 'was left closed: {why:code}', zh: '未打开：{why:code}' };
-  return { path, kind: 'archive', bytes: archive.bytes, status: 'refused', note: { text, params: { why: archive.why } } };
-}
-
-function nothingToRead(sources: readonly ProfileSource[], rest: readonly ProfileEntry[], lang: Lang): AdviseError {
-  const labels = sources.map((s) => s.label).join(', ');
-  const other = OTHERS.find((o) => rest.some((e) => o.test.test(e.path)));
-  const hint: L10n = other?.fatal ?? {
-    en: 'upload the `*_ascend_pt` folders with their ASCEND_PROFILER_OUTPUT',
-    zh: '请上传包含 ASCEND_PROFILER_OUTPUT 的 `*_ascend_pt` 目录',
-  };
-  const what: L10n = { en: `${labels} holds no Ascend PyTorch profile`, zh: `${labels} 中没有 Ascend PyTorch profile` };
-  return new AdviseError('no-profile', what[lang], hint[lang]);
-}
-
-function unreadable(inputs: readonly InputRecord[], lang: Lang): AdviseError {
-  const first = inputs.find((i) => i.status === 'refused');
-  const what: L10n = { en: 'the profile files hold nothing that can be used', zh: 'profile 文件中没有可用的数据' };
-  const why = first?.note == null ? '' : `${first.path}: ${say(first.note, lang)}`;
-  return new AdviseError('no-profile', what[lang], why === '' ? (lang === 'en' ? 'capture again at Level1' : '请以 Level1 重新采集') : why);
+/** The same folder with every path in it changed. */
+function moved<T extends ClusterFolder & Pick<RankFolder, 'readAs'>>(folder: T, path: (old: string) => string): T {
+  const readAs =
+    folder.readAs === undefined ? undefined : Object.fromEntries(Object.entries(folder.readAs).map(([p, as]) => [path(p), as]));
+  return { ...folder, folder: path(folder.folder), entries: folder.entries.map((e) => ({ ...e, path: path(e.path) })), readAs };
 }

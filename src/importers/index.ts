@@ -2,9 +2,13 @@ import type { InputRecord, RankCapture } from '../model/capture.ts';
 import type { L10n } from '../model/lang.ts';
 import { readRank as readDatabaseRank } from './ascend-db/index.ts';
 import { readRank as readTextRank } from './ascend-text/index.ts';
-import { databaseRank, hasText, leaf, type RankFolder } from './rank-folders.ts';
+import { databaseRank, frameworkOf, hasText, leaf, type RankFolder } from './rank-folders.ts';
 
-export { findRankFolders, type RankFolder, rankFromFolder } from './rank-folders.ts';
+export type { ClusterFolder } from './cluster/find.ts';
+export { readCluster } from './cluster/index.ts';
+export { findCaptures } from './find-captures.ts';
+export { findRankFolders, leaf, parent, type RankFolder, rankFromFolder } from './rank-folders.ts';
+export type { RawCapture } from './raw-captures.ts';
 
 const INSTEAD: L10n = { en: 'the database export beside it is read instead', zh: '改为读取同目录的 db 导出' };
 
@@ -13,6 +17,12 @@ const INSTEAD: L10n = { en: 'the database export beside it is read instead', zh:
  * both, never added up. Only a text export without a usable trace and without kernels gives way to the database.
  */
 export async function readRank(folder: RankFolder, onBytes: (bytes: number) => void): Promise<RankCapture> {
+  const capture = await readExport(folder, onBytes);
+  const framework = frameworkOf(folder) ?? (capture.trace === null || capture.trace.host.name.length === 0 ? null : 'PyTorch');
+  return { ...capture, settings: { ...capture.settings, framework } };
+}
+
+async function readExport(folder: RankFolder, onBytes: (bytes: number) => void): Promise<RankCapture> {
   const hasDatabase = folder.entries.some((e) => databaseRank(leaf(e.path)) !== null);
   if (!hasText(folder) && (hasDatabase || folder.entries.some((e) => leaf(e.path) === 'analysis.db')))
     return readDatabaseRank(folder, onBytes);

@@ -8,6 +8,11 @@ export interface RankFolder {
   readonly readAs?: Readonly<Record<string, string>> | undefined;
 }
 
+/** Stands in `readAs` for a file whose place a newer export has taken. */
+export const OLDER = 'older export';
+/** Stands in `readAs` for `info.json.{device}` of a raw capture. */
+export const DEVICE_INFO = 'device information';
+
 const OUTPUT = 'ASCEND_PROFILER_OUTPUT';
 const TEXT = /^(trace_view\.json|kernel_details\.csv|step_trace_time\.csv)$/;
 const DATABASE = /^ascend_(?:pytorch|mindspore)_profiler(?:_(\d{1,7}))?\.db$/;
@@ -20,7 +25,8 @@ export function databaseRank(name: string): number | null {
   return found === null ? null : Number(found[1] ?? -1);
 }
 
-function parent(path: string): string {
+/** Folder of a path, '' at the root. */
+export function parent(path: string): string {
   const at = path.lastIndexOf('/');
   return at === -1 ? '' : path.slice(0, at);
 }
@@ -77,6 +83,14 @@ function apart(entries: readonly ProfileEntry[]): ProfileEntry[][] {
     return Math.max(0, ranks.indexOf(rank));
   };
   return ranks.map((_, i) => entries.filter((e) => owner(e) === i));
+}
+
+/** Framework from the names of folder and files; null when neither tells. */
+export function frameworkOf(folder: RankFolder): 'PyTorch' | 'MindSpore' | null {
+  const names = [folder.folder, ...folder.entries.map((e) => e.path)];
+  if (names.some((n) => /_ascend_ms(\/|$)|(^|\/)ascend_mindspore_profiler(_\d+)?\.db$/.test(n))) return 'MindSpore';
+  const torch = /_ascend_pt(\/|$)|(^|\/)(ascend_pytorch_profiler(_\d+)?\.db|profiler_metadata\.json|operator_details\.csv)$/;
+  return names.some((n) => torch.test(n)) ? 'PyTorch' : null;
 }
 
 /** Rank from the folder's name: rank0_ascend_pt, rank_0_ascend_pt, prof_rank_0. The last resort. */

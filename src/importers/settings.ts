@@ -2,6 +2,7 @@ import type { CaptureSettings } from '../model/capture.ts';
 
 /** Settings of a capture whose settings file is missing: nothing is known. */
 export const EMPTY_SETTINGS: CaptureSettings = {
+  framework: null,
   level: null,
   aicMetrics: null,
   withStack: null,

@@ -44,6 +44,8 @@ export interface CaptureFiles {
 }
 
 export interface CaptureSettings {
+  /** Framework that ran the job, as its folders name it; null for output of msprof. */
+  readonly framework: 'PyTorch' | 'MindSpore' | null;
   readonly level: 'Level0' | 'Level1' | 'Level2' | 'Level_none' | null;
   readonly aicMetrics: string | null;
   readonly withStack: boolean | null;

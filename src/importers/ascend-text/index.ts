@@ -11,7 +11,7 @@ import type {
 } from '../../model/capture.ts';
 import type { L10n, Message, ParamValue } from '../../model/lang.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
-import { INFO, leaf, type RankFolder, rankFromFolder } from '../rank-folders.ts';
+import { DEVICE_INFO, INFO, leaf, OLDER, type RankFolder, rankFromFolder } from '../rank-folders.ts';
 import { firstCommunicationUs, readCommunication, readLinks } from '../read-communication.ts';
 import { EMPTY_SETTINGS } from '../settings.ts';
 import { readDeviceRank, readProfilerInfo, readProfilerMetadata } from '../side-files.ts';
@@ -32,7 +32,7 @@ const KNOWN = new Set([
   'communication.json',
   'communication_matrix.json',
   'profiler_metadata.json',
-  'info.json',
+  DEVICE_INFO,
 ]);
 /** Side files are small; a bigger one is not what its name says. */
 const MAX_SIDE_JSON = 256 << 20;
@@ -44,6 +44,7 @@ const NOTE = {
     zh: '上传的只是 Git LFS 指针文件；上传前先执行 `git lfs pull`',
   },
   encoding: { en: 'written as {encoding:code}, read all the same', zh: '编码为 {encoding:code}，已照常读取' },
+  older: { en: 'a newer export of the same capture is read', zh: '已读取同一次采集的更新的导出' },
   slice: { en: 'one of several slices, read as one table', zh: '多个切片之一，合并为一张表读取' },
   noLane: {
     en: 'holds no lane of an Ascend profile (CANN, Ascend Hardware, Communication) and no host operator',
@@ -127,6 +128,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     };
     if (info === null && !KNOWN.has(name)) {
       if (name === 'analyse.done') record('used', 'marker', null);
+      else if (name === OLDER) record('ignored', 'older export', NOTE.older);
       else record('ignored', 'other', /\.db$/.test(name) ? NOTE.textInstead : NOTE.notNeeded);
       continue;
     }
@@ -160,7 +162,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         infoRank = parsed.rank;
         if (info[1] !== undefined) fileRank = Number(info[1]);
         record('used', 'capture settings', null);
-      } else if (name === 'info.json') {
+      } else if (name === DEVICE_INFO) {
         const parsed = readDeviceRank(await json(track));
         infoRank ??= parsed.rank;
         device ??= parsed.device;

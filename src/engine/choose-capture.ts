@@ -1,0 +1,132 @@
+import { leaf, parent } from '../importers/index.ts';
+import type { InputRecord } from '../model/capture.ts';
+import type { RankFacts } from '../model/facts.ts';
+import type { L10n, Message } from '../model/lang.ts';
+
+/** The ranks of one capture, and what was said about the others. */
+export interface Chosen {
+  readonly ranks: readonly RankFacts[];
+  /** Files of captures that are not analysed, each with the reason. */
+  readonly inputs: readonly InputRecord[];
+  readonly notes: readonly Message[];
+}
+
+/** Parts of one program that are captured apart: the roles of reinforcement learning, the halves of serving. */
+const ROLE = /(^|[^a-z])(actor|critic|ref|reference|rollout|reward|prefill|decode)([^a-z]|$)/i;
+const MAX_NAMED = 8;
+
+const OLDER: L10n = { en: 'a newer or more complete capture of the same rank is used', zh: '使用同一张卡更新或更完整的采集' };
+const OTHER: L10n = {
+  en: 'belongs to another capture; point at {folder:code} to analyse it',
+  zh: '属于另一次采集；指定 {folder:code} 即可分析',
+};
+
+interface Capture {
+  readonly folder: string;
+  readonly ranks: RankFacts[];
+}
+
+/**
+ * An upload may hold several captures: one per role of the program, or several runs. They are never mixed. The largest complete one is
+ * analysed; inside it the newest complete folder of each rank counts.
+ */
+export function chooseCapture(all: readonly RankFacts[]): Chosen {
+  const captures = capturesOf(all).sort((a, b) => compare(worth(b), worth(a)));
+  const [best, ...others] = captures;
+  if (best === undefined) return { ranks: [], inputs: [], notes: [] };
+  const notes: Message[] = [];
+  const { kept, dropped } = newestPerRank(best.ranks, notes);
+  if (others.length > 0) notes.unshift(othersNote(best, others));
+  const inputs = [
+    ...dropped.flatMap((r) => ignored(r, { text: OLDER })),
+    ...others.flatMap((c) => c.ranks.flatMap((r) => ignored(r, { text: OTHER, params: { folder: c.folder } }))),
+  ];
+  return { ranks: kept, inputs, notes };
+}
+
+function ignored(rank: RankFacts, note: Message): InputRecord[] {
+  return rank.inputs.map((i) => (i.status === 'refused' ? i : { ...i, status: 'ignored', note }));
+}
+
+/** Folders of one role belong together as long as no rank occurs in two of their parents: one parent per node or rank, else per run. */
+function capturesOf(ranks: readonly RankFacts[]): Capture[] {
+  const out: Capture[] = [];
+  for (const role of Map.groupBy(ranks, (r) => roleOf(r.folder)).values()) {
+    const captures: Capture[] = [];
+    const parents = [...Map.groupBy(role, (r) => parent(r.folder))].sort(([a], [b]) => (a < b ? -1 : 1));
+    for (const [folder, own] of parents) {
+      const home = captures.find((c) => !c.ranks.some((r) => r.rank !== null && own.some((o) => o.rank === r.rank)));
+      if (home === undefined) captures.push({ folder: folder === '' ? '.' : folder, ranks: [...own] });
+      else home.ranks.push(...own);
+    }
+    out.push(...captures);
+  }
+  return out;
+}
+
+/** The role that the path names, '' without one. The folder's own name holds the host's name and does not count. */
+function roleOf(folder: string): string {
+  const parts = folder.split('/');
+  const named = /_ascend_(pt|ms)$/.test(leaf(folder)) ? parts.slice(0, -1) : parts;
+  return named.filter((part) => ROLE.test(part)).join('/');
+}
+
+function isComplete(rank: RankFacts): boolean {
+  return rank.tape !== null && rank.steps.length > 0;
+}
+
+/** Ranks with device work, then ranks, then bytes, then age. */
+function worth(capture: Capture): readonly (number | string)[] {
+  const ranks = new Set(capture.ranks.map((r) => r.rank ?? r.folder));
+  const complete = new Set(capture.ranks.filter(isComplete).map((r) => r.rank ?? r.folder));
+  const bytes = capture.ranks.reduce((sum, r) => sum + r.inputs.reduce((total, i) => total + i.bytes, 0), 0);
+  const newest = capture.ranks.map(stamp).sort().at(-1) ?? '';
+  return [complete.size, ranks.size, bytes, newest];
+}
+
+function compare(a: readonly (number | string)[], b: readonly (number | string)[]): number {
+  for (const [i, value] of a.entries()) if (value !== b[i]) return value > b[i]! ? 1 : -1;
+  return 0;
+}
+
+/** Time stamp at the end of a folder's name, '' without one. */
+function stamp(rank: RankFacts): string {
+  return /_(\d{14,17})(?:_ascend_(?:pt|ms))?$/.exec(rank.folder)?.[1] ?? '';
+}
+
+/** Several folders of one rank: the newest complete one counts. Without a time stamp, the last in name order. */
+function newestPerRank(ranks: readonly RankFacts[], notes: Message[]): { kept: RankFacts[]; dropped: RankFacts[] } {
+  const kept: RankFacts[] = [];
+  const dropped: RankFacts[] = [];
+  const order = (r: RankFacts): readonly (number | string)[] => [Number(isComplete(r)), stamp(r), r.folder];
+  for (const [rank, own] of Map.groupBy(ranks, (r) => r.rank)) {
+    if (rank === null) {
+      kept.push(...own);
+      continue;
+    }
+    const [best, ...rest] = [...own].sort((a, b) => compare(order(b), order(a)));
+    kept.push(best!);
+    dropped.push(...rest);
+    for (const other of rest.slice(0, MAX_NAMED)) {
+      notes.push({
+        text: {
+          en: 'rank {rank:int} was captured more than once: {newer:code} is used, {older:code} is not',
+          zh: '卡 {rank:int} 有多次采集：使用 {newer:code}，不使用 {older:code}',
+        },
+        params: { rank, newer: best!.folder, older: other.folder },
+      });
+    }
+  }
+  kept.sort((a, b) => (a.rank ?? Number.POSITIVE_INFINITY) - (b.rank ?? Number.POSITIVE_INFINITY));
+  return { kept, dropped };
+}
+
+function othersNote(best: Capture, others: readonly Capture[]): Message {
+  return {
+    text: {
+      en: 'The upload holds {n:int} captures. {best:code} is analysed; point at one of {others:code} to analyse that.',
+      zh: '上传中有 {n:int} 次采集。本次分析 {best:code}；如需分析其他，指定 {others:code} 之一。',
+    },
+    params: { n: others.length + 1, best: best.folder, others: others.slice(0, MAX_NAMED).map((c) => c.folder) },
+  };
+}

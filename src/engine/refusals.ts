@@ -1,0 +1,63 @@
+import { AdviseError } from '../base/errors.ts';
+import { say } from '../base/phrase.ts';
+import type { RawCapture } from '../importers/index.ts';
+import type { InputRecord } from '../model/capture.ts';
+import type { RankFacts } from '../model/facts.ts';
+import type { L10n, Lang } from '../model/lang.ts';
+import type { ProfileSource } from '../sources/source.ts';
+import { FOREIGN } from './describe-inputs.ts';
+
+const RAW: L10n = {
+  en: 'the capture is raw; run `torch_npu.profiler.profiler.analyse(path)` where CANN is installed, then upload',
+  zh: '采集数据尚未解析；在装有 CANN 的机器上执行 `torch_npu.profiler.profiler.analyse(path)` 后再上传',
+};
+const GPU: L10n = {
+  en: 'this is the trace of a GPU; upload the profile of an Ascend NPU and use this one as the baseline',
+  zh: '这是 GPU 的 trace；请上传 Ascend NPU 的 profile，并将其作为基线',
+};
+const UPLOAD: L10n = {
+  en: 'upload the `*_ascend_pt` folders with their ASCEND_PROFILER_OUTPUT',
+  zh: '请上传包含 ASCEND_PROFILER_OUTPUT 的 `*_ascend_pt` 目录',
+};
+
+/** Nothing in the upload is a profile: says what it is instead, as far as its files tell. */
+export function nothingToRead(
+  sources: readonly ProfileSource[],
+  raw: readonly RawCapture[],
+  inputs: readonly InputRecord[],
+  lang: Lang,
+): AdviseError {
+  const labels = sources.map((s) => s.label).join(', ');
+  const refused = inputs.find((i) => i.status === 'refused');
+  const foreign = FOREIGN.find((o) => inputs.some((i) => i.kind === o.kind));
+  const gpu = inputs.some((i) => i.kind === 'GPU trace') ? GPU : null;
+  const known = foreign?.fatal ?? gpu ?? (raw.length > 0 ? RAW : null);
+  const what: L10n = { en: `${labels} holds no Ascend PyTorch profile`, zh: `${labels} 中没有 Ascend PyTorch profile` };
+  const hint = known === null && refused?.note != null ? `${refused.path}: ${say(refused.note, lang)}` : (known ?? UPLOAD)[lang];
+  return new AdviseError('no-profile', what[lang], hint);
+}
+
+/** There are files of a rank, but nothing in them can be judged: says why, as far as it can be told. */
+export function unreadable(
+  ranks: readonly RankFacts[],
+  raw: readonly RawCapture[],
+  inputs: readonly InputRecord[],
+  lang: Lang,
+): AdviseError {
+  const what: L10n = { en: 'the profile files hold nothing that can be used', zh: 'profile 文件中没有可用的数据' };
+  const onCpu: L10n = {
+    en: 'host operators are here, but not one kernel: the work ran on CPU; check the device of the model and `import torch_npu`',
+    zh: '有 Host 算子，但没有任何 kernel：工作在 CPU 上执行；检查模型所在设备与 `import torch_npu`',
+  };
+  const totals: L10n = {
+    en: 'operator totals alone have no times; upload `kernel_details.csv` or `trace_view.json` of the same capture',
+    zh: '只有算子汇总，没有时间；请上传同一次采集的 `kernel_details.csv` 或 `trace_view.json`',
+  };
+  const again: L10n = { en: 'capture again at Level1', zh: '请以 Level1 重新采集' };
+  const damaged = inputs.find((i) => i.status === 'refused' && i.kind !== 'kernels' && i.kind !== 'step times');
+  if (damaged?.note == null && ranks.some((r) => r.hostOps.length > 0)) return new AdviseError('no-profile', what[lang], onCpu[lang]);
+  if (damaged?.note == null && ranks.some((r) => r.opStatistic.length > 0)) return new AdviseError('no-profile', what[lang], totals[lang]);
+  const first = damaged ?? inputs.find((i) => i.status === 'refused');
+  if (first?.note != null) return new AdviseError('no-profile', what[lang], `${first.path}: ${say(first.note, lang)}`);
+  return new AdviseError('no-profile', what[lang], (raw.length > 0 ? RAW : again)[lang]);
+}
