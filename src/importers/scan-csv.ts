@@ -3,7 +3,7 @@
  * columns by header name. Nothing is decoded unless a cell is asked for.
  */
 import { type Instant, parseInstant, parseNumber } from '../base/decimal.ts';
-import { createCarry } from './carry.ts';
+import { createFeeder } from './feeder.ts';
 
 const MAX_ROW_BYTES = 4 << 20;
 const MAX_COLUMNS = 512;
@@ -92,8 +92,6 @@ export async function scanCsv(
   const row: CsvRow = { buf: Buffer.alloc(0), cells: new Int32Array(MAX_COLUMNS * 2), count: 0, line: 0 };
   const result: CsvResult = { rows: 0, bytes: 0, header: [], truncated: false };
   let onRow: ((row: CsvRow) => void) | null | undefined;
-  /** A row that is not complete yet, and what came after it. */
-  const carry = createCarry();
 
   /** Offset after the row that starts at `from`, or -1 if it is not complete in the buffer. */
   const scanRow = (buf: Buffer, from: number, final: boolean): number => {
@@ -164,32 +162,21 @@ export async function scanCsv(
     return i;
   };
 
-  /** How much of `carry` was scanned already, in vain. */
-  let tried = 0;
-  const kept = (): void => {
-    if (carry.length > MAX_ROW_BYTES) {
+  const feeder = createFeeder(
+    (buf) => consume(buf, false),
+    MAX_ROW_BYTES,
+    () => {
       result.truncated = true;
-      carry.drop(carry.length);
-    }
-    tried = carry.length;
-  };
-  const scan = (): void => {
-    carry.drop(consume(carry.view(), false));
-    kept();
-  };
+    },
+  );
   for await (const chunk of chunks) {
     result.bytes += chunk.length;
     if (onRow === null) break;
-    if (tried === 0) {
-      carry.append(chunk.subarray(consume(chunk, false)));
-      kept();
-      continue;
-    }
-    carry.append(chunk);
-    // A row that did not fit is scanned again only when there is as much new as old: long rows cost linear time.
-    if (carry.length >= tried * 2) scan();
+    feeder.push(chunk);
   }
-  if (carry.length > tried && onRow !== null) scan();
-  if (carry.length > 0 && onRow !== null) consume(carry.view(), true);
+  if (onRow !== null) {
+    const rest = feeder.end();
+    if (rest.length > 0) consume(rest, true);
+  }
   return result;
 }

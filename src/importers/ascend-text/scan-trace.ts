@@ -5,7 +5,7 @@
  * Accepts a bare array or an object that holds `traceEvents`, a missing `]`, a comma before `]`, a leading comma, half an event at the end.
  */
 
-import { createCarry } from '../carry.ts';
+import { createFeeder } from '../feeder.ts';
 
 /** Byte ranges into `buf` of the event just scanned; -1 when absent. Valid only during the callback. */
 export interface RawEvent {
@@ -268,15 +268,12 @@ export async function scanTrace(chunks: AsyncIterable<Buffer>, onEvent: (ev: Raw
     argCount: 0,
   };
   const result: ScanResult = { events: 0, bytes: 0, truncated: true, lastGoodByte: 0 };
-  /** An event that is not complete yet, and what came after it. */
-  const carry = createCarry();
-  /** File offset of the first byte that was not used yet. */
-  let base = 0;
   let started = false;
   let done = false;
   let seam = false;
 
-  const consume = (buf: Buffer): number => {
+  const consume = (buf: Buffer, base: number): number => {
+    if (done) return buf.length;
     let i = 0;
     ev.buf = buf;
     if (!started) {
@@ -323,35 +320,15 @@ export async function scanTrace(chunks: AsyncIterable<Buffer>, onEvent: (ev: Raw
     }
   };
 
-  /** How much of `carry` was scanned already, in vain. */
-  let tried = 0;
-  const scan = (): void => {
-    if (tried > MAX_EVENT_BYTES) {
-      // One "event" larger than any real one: give it up and find the next start.
-      carry.drop(tried);
-      base += tried;
-      seam = true;
-    }
-    const used = consume(carry.view());
-    base += used;
-    carry.drop(used);
-    tried = carry.length;
-  };
+  // One "event" larger than any real one is given up, and the next start is looked for.
+  const feeder = createFeeder(consume, MAX_EVENT_BYTES, () => {
+    seam = true;
+  });
   for await (const chunk of chunks) {
     result.bytes += chunk.length;
-    if (done) continue;
-    if (tried === 0) {
-      const used = consume(chunk);
-      base += used;
-      carry.append(chunk.subarray(used));
-      tried = carry.length;
-      continue;
-    }
-    carry.append(chunk);
-    // An event that did not fit is scanned again only when there is as much new as old: long events cost linear time.
-    if (carry.length >= tried * 2) scan();
+    if (!done) feeder.push(chunk);
   }
-  if (!done && carry.length > tried) scan();
+  if (!done) feeder.end();
   result.truncated = !done || seam;
   return result;
 }
