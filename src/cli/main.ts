@@ -93,7 +93,7 @@ program
 function fail(error: unknown): void {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return;
-    process.stderr.write(`npu-advise: ${error.message.replace(/^error: /, '')}; see npu-advise --help\n`);
+    process.stderr.write(`npu-advise: ${error.message.replace(/^error: /, '').replaceAll(/\s+/g, ' ')}; see npu-advise --help\n`);
   } else if (error instanceof AdviseError) {
     process.stderr.write(`npu-advise: ${error.message.replaceAll(/\s+/g, ' ')}. ${error.hint.replaceAll(/\s+/g, ' ')}\n`);
   } else {
