@@ -5,7 +5,7 @@ import { type StepWindow, windowAt } from './windows.ts';
 
 /** Kernels that only move data into another order or format. Cast is precision, not layout. */
 const LAYOUT =
-  /^(Transpose(D|V2)?|TransData(RNN)?|ConfusionTranspose\w*|AsStrided(AiCore)?|ViewCopy|TensorMove(AiCore)?|Contiguous\w*|Identity|Permute|NPUFormatCast|Transpose\w*)$/;
+  /^(Transpose(D|V\d|AiCore)?|TransData(RNN)?|ConfusionTranspose\w*|AsStrided(AiCore)?|ViewCopy|TensorMove(AiCore)?|Contiguous\w*|Identity|Permute|NPUFormatCast)$/;
 const INVERTIBLE = /^(Transpose(D|V2)?|TransData)$/;
 /** A round trip may have this many ops in between, elementwise only. */
 const REACH = 3;
