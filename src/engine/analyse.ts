@@ -2,7 +2,7 @@ import { messageOf } from '../base/errors.ts';
 import type { GateConfig } from '../config/schema.ts';
 import { jobFacts } from '../facts/job/index.ts';
 import type { Capability, RankFacts } from '../model/facts.ts';
-import type { L10n, Lang } from '../model/lang.ts';
+import type { L10n, Lang, Message } from '../model/lang.ts';
 import type { Remedy, RemedyContext } from '../model/remedy.ts';
 import type { Finding, Recommendation, Report } from '../model/report.ts';
 import type { RawFinding, Rule } from '../model/rule.ts';
@@ -46,6 +46,7 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
     ranks: usable,
     inputs,
     notes,
+    otherRanks,
   } = await collectRanks(input.sources, {
     lang: options.lang,
     onBytes: (done, total) => input.onProgress?.({ phase: 'read', done, total }),
@@ -53,14 +54,14 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
   });
 
   input.onProgress?.({ phase: 'diagnose', done: 0, total: 1 });
-  const job = jobFacts(usable);
+  const job = jobFacts(usable, otherRanks);
   const outcomes = RULES.filter((r) => !options.disabledRules.includes(r.id)).map((rule) => runRule(rule, usable, options, job));
   const source = input.source;
   const report = buildReport({
     job,
     outcomes,
     inputs,
-    notes,
+    notes: isMindSpore(usable) ? [...notes, MINDSPORE] : notes,
     lang: options.lang,
     version: VERSION,
     advise: (finding, raw) => advise(finding, raw, usable, source, options.lang),
@@ -87,7 +88,10 @@ const NEEDS: Record<Capability, L10n> = {
     zh: '需要 kernel：`kernel_details.csv`、设备泳道或数据库',
   },
   'kernel-types': { en: 'needs operator types: `profiler_level=Level1`', zh: '需要算子类型：`profiler_level=Level1`' },
-  formats: { en: 'needs shapes and formats: `profiler_level=Level1`', zh: '需要 shape 与格式：`profiler_level=Level1`' },
+  formats: {
+    en: 'needs shapes and formats: `profiler_level=Level1` and `record_shapes=True`',
+    zh: '需要 shape 与格式：`profiler_level=Level1` 与 `record_shapes=True`',
+  },
   collectives: { en: 'no collective was recorded', zh: '没有记录到集合通信' },
   'collective-ids': {
     en: 'needs `communication.json` or `analysis.db`: `profiler_level=Level1`',
@@ -120,6 +124,17 @@ function runRule(rule: Rule, ranks: readonly RankFacts[], options: EngineOptions
   }
 }
 
+const MINDSPORE: Message = {
+  text: {
+    en: 'The job runs on MindSpore. Advice on code is written for PyTorch and left out.',
+    zh: '作业使用 MindSpore。代码建议针对 PyTorch，因此省略。',
+  },
+};
+
+function isMindSpore(ranks: readonly RankFacts[]): boolean {
+  return ranks.some((r) => r.settings.framework === 'MindSpore');
+}
+
 function advise(finding: Finding, raw: RawFinding, ranks: readonly RankFacts[], source: SourceTree | null, lang: Lang): Recommendation[] {
   if (source !== null) {
     // A frame that the repository confirms is proven; where several files fit, the profile's word stays.
@@ -128,6 +143,7 @@ function advise(finding: Finding, raw: RawFinding, ranks: readonly RankFacts[], 
       return match === null ? location : { ...location, file: match.file, line: match.line, provenBy: 'call-stack' as const };
     });
   }
+  if (isMindSpore(ranks)) return [];
   const settings = ranks.map((r) => r.settings);
   const pick = <T>(value: (s: (typeof settings)[number]) => T | null): T | null => settings.map(value).find((v) => v !== null) ?? null;
   const out: Recommendation[] = [];

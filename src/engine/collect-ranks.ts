@@ -15,6 +15,8 @@ export interface Collected {
   readonly ranks: readonly RankFacts[];
   readonly inputs: readonly InputRecord[];
   readonly notes: readonly Message[];
+  /** Ranks of the job that are here but cannot be read. */
+  readonly otherRanks: readonly number[];
 }
 
 export interface CollectOptions {
@@ -56,8 +58,7 @@ export async function collectRanks(sources: readonly ProfileSource[], options: C
 
   const total = folders.reduce((sum, f) => sum + f.entries.reduce((s, e) => s + e.bytes, 0), 0);
   const read = await readRanks(folders, (done) => options.onBytes(done, total), options.signal);
-  // A rank folder given by itself has no name inside the upload: the upload's own name may hold the rank.
-  const named = read.map((r) => (r.rank === null && r.folder === '' ? { ...r, rank: rankFromFolder(sources[0]!.label) } : r));
+  const named = read.map((r) => (r.folder === '' ? namedAfter(r, sources[0]!.label) : r));
   const ranks = [...digested, ...named];
   const chosen = chooseCapture(ranks.filter(isUsable));
   const cluster = await readClusters(clusters, chosen.ranks.length > 0);
@@ -65,7 +66,14 @@ export async function collectRanks(sources: readonly ProfileSource[], options: C
   const said = merged([...inputs, ...ranks.flatMap((r) => r.inputs), ...cluster.inputs], chosen.inputs);
   if (usable.length === 0) throw unreadable(ranks, raw, said, options.lang);
   const notes = [...chosen.notes, ...cluster.notes, ...rawNote(raw, usable), ...usable.flatMap((r) => r.notes)];
-  return { ranks: usable, inputs: said, notes };
+  const otherRanks = raw.map((c) => c.rank).filter((r): r is number => r !== null && !usable.some((u) => u.rank === r));
+  return { ranks: usable, inputs: said, notes, otherRanks };
+}
+
+/** A rank folder given by itself has no name inside the upload: the upload's own name may hold rank and framework. */
+function namedAfter(rank: RankFacts, label: string): RankFacts {
+  const framework = /_ascend_ms$/.test(label) ? 'MindSpore' : rank.settings.framework;
+  return { ...rank, rank: rank.rank ?? rankFromFolder(label), settings: { ...rank.settings, framework } };
 }
 
 function isUsable(rank: RankFacts): boolean {

@@ -10,6 +10,7 @@ import type { StepFacts } from '../model/facts.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
 import type { BreakdownRow, CheckedRule, Confidence, Finding, Recommendation, Report, Severity } from '../model/report.ts';
 import type { Detection, RawFinding, Rule } from '../model/rule.ts';
+import { silence, tableNotes } from './limits-of-data.ts';
 import { type Estimate, estimate, estimateTogether, explainedSkew } from './savings.ts';
 
 /** Shares of the step from which a finding has a severity. */
@@ -192,11 +193,11 @@ export function buildReport(input: ReportInput): Report {
       status: i.status,
       note: i.note === null ? '' : say(i.note, lang),
     })),
-    notes: [...whereTheStepGoes(job, lang), ...input.notes.map((n) => say(n, lang))],
+    notes: [...whereTheStepGoes(job, lang), ...[...tableNotes(job), ...input.notes].map((n) => say(n, lang))],
     missing: missingSection(job, lang),
     views: views(job),
   };
-  report.verdict = verdictOf(report, causes.length, job.noReplay === 'ranks-missing');
+  report.verdict = verdictOf(report, causes.length, job);
   return report;
 }
 
@@ -352,7 +353,6 @@ function jobSection(job: JobFacts, lang: Lang): Report['job'] {
     first: { en: 'first captured step, may hold warm-up', zh: '采集的首个迭代，可能包含预热' },
     slow: { en: 'first step, far slower than the others', zh: '首个迭代，明显慢于其余迭代' },
   };
-  const first = ranks[0];
   const pick = <T>(value: (r: (typeof ranks)[number]) => T | null): T | null => {
     for (const r of ranks) {
       const v = value(r);
@@ -371,7 +371,7 @@ function jobSection(job: JobFacts, lang: Lang): Report['job'] {
     stepTimeMs: steps.stepTimeMs === null ? null : round(steps.stepTimeMs),
     stepBasis: basis[steps.basis][lang],
     stepNoiseMs: steps.noiseMs === null ? null : round(steps.noiseMs),
-    framework: first === undefined ? null : 'PyTorch',
+    framework: ranks.some((r) => r.settings.framework === 'MindSpore') ? 'MindSpore' : pick((r) => r.settings.framework ?? null),
     samplesPerStep: null,
     samplesPerSecond: null,
     versions: { cann: pick((r) => r.settings.cann), torchNpu: pick((r) => r.settings.torchNpu), torch: pick((r) => r.settings.torch) },
@@ -425,11 +425,13 @@ function whereTheStepGoes(job: JobFacts, lang: Lang): string[] {
     say(
       {
         text: {
-          en: 'Rank {rank:text}, step {step:ms}: {computing:ms} computing, {exposed:ms} exposed communication ({exposedShare:pct}) and {free:ms} free ({freeShare:pct}) of a {stage:ms} stage.',
-          zh: '卡 {rank:text}，迭代 {step:ms}：计算 {computing:ms}，未掩盖通信 {exposed:ms}（{exposedShare:pct}），空闲 {free:ms}（{freeShare:pct}），Stage 共 {stage:ms}。',
+          en: 'Rank {rank:text}, {unit:text} {step:ms}: {computing:ms} computing, {exposed:ms} exposed communication ({exposedShare:pct}) and {free:ms} free ({freeShare:pct}) of a {stage:ms} stage.',
+          zh: '卡 {rank:text}，{unitZh:text} {step:ms}：计算 {computing:ms}，未掩盖通信 {exposed:ms}（{exposedShare:pct}），空闲 {free:ms}（{freeShare:pct}），Stage 共 {stage:ms}。',
         },
         params: {
           rank: rank.rank ?? '?',
+          unit: job.steps.basis === 'device-span' ? 'device span' : 'step',
+          unitZh: job.steps.basis === 'device-span' ? '设备侧跨度' : '迭代',
           step: job.steps.stepTimeMs,
           computing,
           exposed,
@@ -473,7 +475,18 @@ function missingSection(job: JobFacts, lang: Lang): Report['missing'] {
       { en: '`profiler_level=Level1`', zh: '`profiler_level=Level1`' },
     );
   }
-  if (steps.usedIndex.length === 1) {
+  const noKernels = ranks.filter((r) => lacksKernels(r)).map((r) => r.rank ?? -1);
+  if (noKernels.length > 0) {
+    add(
+      {
+        text: { en: 'rank {ranks:ranks}: no `kernel_details.csv`', zh: '卡 {ranks:ranks}：没有 `kernel_details.csv`' },
+        params: { ranks: noKernels },
+      },
+      { en: 'operator types, shapes, formats', zh: '算子类型、shape 与格式' },
+      { en: 'capture again over more steps; parsing again does not bring it back', zh: '采集更多迭代；重新解析无法补回' },
+    );
+  }
+  if (steps.basis !== 'device-span' && steps.usedIndex.length === 1) {
     add(
       { text: { en: 'one step captured', zh: '只采集了 1 个迭代' } },
       { en: 'how much the step time varies', zh: '迭代耗时的波动' },
@@ -492,6 +505,17 @@ function missingSection(job: JobFacts, lang: Lang): Report['missing'] {
     );
   }
   return out;
+}
+
+/** A parsed capture with a timeline, of a level that has a kernel table, and none is here. */
+function lacksKernels(rank: JobFacts['ranks'][number]): boolean {
+  const level = rank.settings.level;
+  return (
+    (level === 'Level1' || level === 'Level2') &&
+    rank.tape !== null &&
+    !rank.capabilities.has('kernel-types') &&
+    !rank.inputs.some((i) => i.kind === 'kernels' && i.status !== 'refused')
+  );
 }
 
 function views(job: JobFacts): Report['views'] {
@@ -534,7 +558,11 @@ function views(job: JobFacts): Report['views'] {
   };
 }
 
-function verdictOf(report: Report, causes: number, ranksMissing: boolean): Report['verdict'] {
+function verdictOf(report: Report, causes: number, job: JobFacts): Report['verdict'] {
+  const ranksMissing = job.noReplay === 'ranks-missing';
+  const silent = causes === 0 ? silence(job) : null;
+  // Without step marks nothing is said about a training step.
+  const [unit, unitZh] = job.steps.basis === 'device-span' ? ['device span', '设备侧跨度'] : ['step', '迭代'];
   const zh = report.lang === 'zh';
   const step = report.job.stepTimeMs;
   const partial = report.job.missingRanks.length > 0 || ranksMissing;
@@ -546,16 +574,23 @@ function verdictOf(report: Report, causes: number, ranksMissing: boolean): Repor
       text: zh ? '没有读到迭代耗时，无法给出结论' : 'No step time could be read, so nothing can be said about the cost of a step',
     };
   }
+  if (silent?.outcome === 'no-data') return { outcome: 'no-data', text: silent.text[report.lang] };
   const { likely, ceiling } = report.totals.claimedMsPerStep;
   const share = (ms: number): string => formatShare(ms / step, report.lang);
   const some = zh ? `（${present} 张卡，可能缺少部分卡）` : ` (${present} ranks, others may be missing)`;
   const counted = zh ? `（${size} 张卡中有 ${present} 张）` : ` (${present} of ${size} ranks)`;
   const ofRanks = !partial ? '' : size === null ? some : counted;
   const note = report.notes[0] === undefined ? '' : zh ? `${report.notes[0]}` : ` ${report.notes[0]}`;
+  if (silent !== null) {
+    const text = zh
+      ? `${silent.text.zh}${unitZh} ${formatTime(step)}${ofRanks}。${note}`
+      : `${silent.text.en} The ${unit} is ${formatTime(step)}${ofRanks}.${note}`;
+    return { outcome: silent.outcome, text };
+  }
   if (causes === 0) {
     const text = zh
-      ? `${partial ? `profile 不完整${ofRanks}，未发现值得修改的原因` : '无需修改'}：迭代 ${formatTime(step)}，没有超过报告下限的原因。${note}`
-      : `${partial ? `Incomplete profile${ofRanks}, nothing to change found` : 'Nothing to change'}: step ${formatTime(step)}, no cause above the reporting floor.${note}`;
+      ? `${partial ? `profile 不完整${ofRanks}，未发现值得修改的原因` : '无需修改'}：${unitZh} ${formatTime(step)}，没有超过报告下限的原因。${note}`
+      : `${partial ? `Incomplete profile${ofRanks}, nothing to change found` : 'Nothing to change'}: ${unit} ${formatTime(step)}, no cause above the reporting floor.${note}`;
     return { outcome: partial ? 'incomplete' : 'quiet', text };
   }
   const cost =
@@ -567,7 +602,7 @@ function verdictOf(report: Report, causes: number, ranksMissing: boolean): Repor
         ? `约 ${formatEstimate(likely)}（${share(likely)}）`
         : `about ${formatEstimate(likely)} (${share(likely)})`;
   const text = zh
-    ? `${partial ? `profile 不完整${ofRanks}，` : ''}${causes} 个原因让每个 ${formatTime(step)} 的迭代多花${cost}。${note}`
-    : `${partial ? `Incomplete profile${ofRanks}: ` : ''}${causes} ${causes === 1 ? 'cause costs' : 'causes cost'} ${cost} of ${articleFor(formatTime(step))} ${formatTime(step)} step.${note}`;
+    ? `${partial ? `profile 不完整${ofRanks}，` : ''}${causes} 个原因让每个 ${formatTime(step)} 的${unitZh}多花${cost}。${note}`
+    : `${partial ? `Incomplete profile${ofRanks}: ` : ''}${causes} ${causes === 1 ? 'cause costs' : 'causes cost'} ${cost} of ${articleFor(formatTime(step))} ${formatTime(step)} ${unit}.${note}`;
   return { outcome: partial ? 'incomplete' : 'causes', text };
 }

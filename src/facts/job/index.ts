@@ -24,7 +24,8 @@ export interface JobFacts {
 /** A replay further off than this is not used for savings. */
 const MAX_REPLAY_ERROR = 0.05;
 
-export function jobFacts(ranks: readonly RankFacts[]): JobFacts {
+/** `otherRanks`: ranks known to belong to the job of which there are no facts. */
+export function jobFacts(ranks: readonly RankFacts[], otherRanks: readonly number[] = []): JobFacts {
   const memo = new Map<string, unknown>();
   const once = <T>(key: string, compute: () => T): T => {
     if (!memo.has(key)) memo.set(key, compute());
@@ -36,7 +37,7 @@ export function jobFacts(ranks: readonly RankFacts[]): JobFacts {
       return once('steps', () => jobSteps(ranks));
     },
     get world() {
-      return once('world', () => world(ranks));
+      return once('world', () => world(ranks, otherRanks));
     },
     get matches() {
       return once('matches', () => matchCollectives(ranks));

@@ -10,7 +10,7 @@ export interface World {
   readonly complete: boolean | null;
 }
 
-export function world(ranks: readonly RankFacts[]): World {
+export function world(ranks: readonly RankFacts[], otherRanks: readonly number[] = []): World {
   const present = [...new Set(ranks.map((r) => r.rank).filter((r): r is number => r !== null))].sort((a, b) => a - b);
   let size: number | null = null;
   let basis: World['basis'] = null;
@@ -31,7 +31,7 @@ export function world(ranks: readonly RankFacts[]): World {
       }
     }
   }
-  const named = new Set<number>();
+  const named = new Set<number>(size === null ? otherRanks : []);
   if (size === null) {
     // Only the numbers in link ids tell. Without a gap from 0 on they count inside the group; otherwise they are global ranks,
     // which name some ranks of the job but not how many there are.

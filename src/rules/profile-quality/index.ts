@@ -50,7 +50,10 @@ export default defineRule({
     }
     if (job.steps.usedIndex.length < options.minSteps) {
       add('steps', {
-        text: { en: '{n:int} step captured: noise cannot be told from a cause', zh: '只采集了 {n:int} 个迭代：无法区分噪声与原因' },
+        text:
+          job.steps.basis === 'device-span'
+            ? { en: 'no step marks: noise cannot be told from a cause', zh: '没有迭代标记：无法区分噪声与原因' }
+            : { en: '{n:int} step captured: noise cannot be told from a cause', zh: '只采集了 {n:int} 个迭代：无法区分噪声与原因' },
         params: { n: job.steps.usedIndex.length },
       });
     }

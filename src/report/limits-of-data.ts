@@ -1,0 +1,82 @@
+import type { JobFacts } from '../facts/job/index.ts';
+import { tableLateness } from '../facts/job/table-lateness.ts';
+import { COMPUTE } from '../model/facts.ts';
+import type { L10n, Message } from '../model/lang.ts';
+
+/** Why finding no cause proves nothing here. */
+export interface Silence {
+  readonly outcome: 'no-data' | 'incomplete';
+  readonly text: L10n;
+}
+
+/** Less device work than this in a step is no training and no inference. */
+const IDLE_SHARE = 0.005;
+const FEW_KERNELS = 10;
+
+/** null when the data would have shown a cause. */
+export function silence(job: JobFacts): Silence | null {
+  const { ranks, steps } = job;
+  const kernels = ranks.map((r) => r.tape?.kind.reduce((n, kind) => n + (kind === COMPUTE ? 1 : 0), 0) ?? 0);
+  const hostOps = ranks.some((r) => r.capabilities.has('host-ops') || r.hostOps.length > 0);
+  const tables = ranks.some((r) => r.steps.some((s) => s.breakdown.computingMs > 0));
+  if (kernels.every((n) => n === 0) && !tables) {
+    if (hostOps) return { outcome: 'no-data', text: ON_CPU };
+    return { outcome: 'no-data', text: NO_KERNEL };
+  }
+  const spanNs = (steps.stepTimeMs ?? 0) * 1e6 * Math.max(1, steps.usedIndex.length);
+  const busy = Math.max(...ranks.map((r) => r.tape?.busy.end.reduce((sum, end, i) => sum + end - r.tape!.busy.start[i]!, 0) ?? 0));
+  if (kernels.some((n) => n > 0) && Math.max(...kernels) < FEW_KERNELS && busy < IDLE_SHARE * spanNs)
+    return { outcome: 'no-data', text: NO_WORK };
+  if (ranks.every((r) => r.tape === null)) return { outcome: 'incomplete', text: TABLES_ONLY };
+  if (!ranks.some((r) => r.capabilities.has('launches'))) return { outcome: 'incomplete', text: DEVICE_ONLY };
+  return null;
+}
+
+const ON_CPU: L10n = {
+  en: 'The work ran on CPU: host operators were recorded, but not one kernel. Check the device of the model and `import torch_npu`.',
+  zh: '工作在 CPU 上执行：记录到 Host 算子，但没有任何 kernel。检查模型所在设备与 `import torch_npu`。',
+};
+const NO_KERNEL: L10n = {
+  en: 'Not one kernel was recorded, so nothing can be judged. Capture again with NPU activity at Level1.',
+  zh: '没有记录到任何 kernel，无法判断。以 NPU 活动和 Level1 重新采集。',
+};
+const NO_WORK: L10n = {
+  en: 'The captured window held no model work: the device ran only a few kernels. Capture again while the job is busy.',
+  zh: '采集窗口内没有模型工作：设备只执行了少量 kernel。在作业繁忙时重新采集。',
+};
+const TABLES_ONLY: L10n = {
+  en: 'Only step times were recorded: where the time goes is known, not why. Upload `trace_view.json` and `kernel_details.csv`.',
+  zh: '只有迭代耗时：可知时间去向，但不知原因。上传 `trace_view.json` 与 `kernel_details.csv`。',
+};
+const DEVICE_ONLY: L10n = {
+  en: 'Only the device side was recorded: what the host did is unknown. Upload `trace_view.json` with CPU activity.',
+  zh: '只有设备侧数据：Host 侧行为未知。上传包含 CPU 活动的 `trace_view.json`。',
+};
+
+/** Which rank the others wait for, as far as step tables tell. */
+export function tableNotes(job: JobFacts): Message[] {
+  const found = tableLateness(job);
+  if (found === null) return [];
+  const name = (r: number): number | string => job.ranks[r]!.rank ?? '?';
+  const params = {
+    late: name(found.late),
+    waiting: name(found.waiting),
+    lateFree: found.freeMs[0],
+    lateShare: found.freeMs[0] / found.spanMs[0],
+    free: found.freeMs[1],
+    share: found.freeMs[1] / found.spanMs[1],
+    lateExposed: found.exposedMs[0],
+    exposed: found.exposedMs[1],
+    lateComputing: found.computingMs[0],
+    computing: found.computingMs[1],
+  };
+  const host: L10n = {
+    en: 'Rank {late:text} is late because of its host: computing is equal ({lateComputing:ms}, {computing:ms}), free is {lateFree:ms} ({lateShare:pct}) against {free:ms} ({share:pct}). Rank {waiting:text} waits for it in {exposed:ms} of exposed communication against {lateExposed:ms}.',
+    zh: '卡 {late:text} 因 Host 侧而最晚：计算相同（{lateComputing:ms}、{computing:ms}），空闲 {lateFree:ms}（{lateShare:pct}），对比 {free:ms}（{share:pct}）。卡 {waiting:text} 等待它，未掩盖通信 {exposed:ms}，对比 {lateExposed:ms}。',
+  };
+  const work: L10n = {
+    en: 'Rank {late:text} is late: it computes {lateComputing:ms} against {computing:ms} and is free for {lateFree:ms} against {free:ms}. Rank {waiting:text} waits for it in {exposed:ms} of exposed communication against {lateExposed:ms}.',
+    zh: '卡 {late:text} 最晚：计算 {lateComputing:ms}，对比 {computing:ms}；空闲 {lateFree:ms}，对比 {free:ms}。卡 {waiting:text} 等待它，未掩盖通信 {exposed:ms}，对比 {lateExposed:ms}。',
+  };
+  return [{ text: found.sameComputing ? host : work, params }];
+}
