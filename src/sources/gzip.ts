@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { AdviseError, messageOf } from '../base/errors.ts';
+import { DECODED_CHUNK, release } from './release.ts';
 import { copies, type ProfileEntry } from './source.ts';
-
-const CHUNK = 256 * 1024;
 
 /** A file packed with gzip, as the file it holds; unpacked while it is read, never written anywhere. Its `bytes` stay the packed ones. */
 export function gunzipped(entry: ProfileEntry, maxBytes: number): ProfileEntry {
@@ -18,7 +17,7 @@ export function gunzipped(entry: ProfileEntry, maxBytes: number): ProfileEntry {
 /** The content of a gzip file; refuses damage and more than `maxBytes`. */
 export async function* gunzip(entry: ProfileEntry, maxBytes: number): AsyncGenerator<Buffer> {
   const packed = Readable.from(copies(entry.open()), { objectMode: false });
-  const output = packed.pipe(createGunzip({ chunkSize: CHUNK }));
+  const output = packed.pipe(createGunzip({ chunkSize: DECODED_CHUNK }));
   packed.on('error', (error) => output.destroy(error));
   let size = 0;
   try {
@@ -26,6 +25,7 @@ export async function* gunzip(entry: ProfileEntry, maxBytes: number): AsyncGener
       size += chunk.length;
       if (size > maxBytes) throw refuse(entry.path, 'it unpacks to more than the size limit');
       yield chunk;
+      release(chunk, DECODED_CHUNK);
     }
   } catch (error) {
     if (error instanceof AdviseError) throw error;

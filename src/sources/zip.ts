@@ -4,9 +4,9 @@ import { crc32, createInflateRaw } from 'node:zlib';
 import yauzl from 'yauzl';
 import { AdviseError, messageOf } from '../base/errors.ts';
 import type { SourceLimits } from './limits.ts';
+import { DECODED_CHUNK, release } from './release.ts';
 import type { ProfileEntry, ProfileSource } from './source.ts';
 
-const CHUNK = 256 * 1024;
 const SYMLINK = 0o120000;
 const FILE_TYPE = 0o170000;
 
@@ -50,7 +50,8 @@ async function* inflate(zip: yauzl.ZipFile, entry: yauzl.Entry, label: string): 
     if (stored) zip.openReadStream(entry, done);
     else zip.openReadStream(entry, { decompress: false, decrypt: null, start: null, end: null } as unknown as yauzl.ZipFileOptions, done);
   });
-  const output: Readable = stored ? raw : raw.pipe(createInflateRaw({ chunkSize: CHUNK }));
+  const chunkSize = Math.max(1_024, Math.min(DECODED_CHUNK, entry.uncompressedSize));
+  const output: Readable = stored ? raw : raw.pipe(createInflateRaw({ chunkSize }));
   if (!stored) raw.on('error', (error) => output.destroy(error));
   let size = 0;
   let sum = 0;
@@ -60,6 +61,7 @@ async function* inflate(zip: yauzl.ZipFile, entry: yauzl.Entry, label: string): 
       if (size > entry.uncompressedSize) throw refuse(label, `${entry.fileName} is larger than the archive says`);
       sum = crc32(chunk, sum);
       yield chunk;
+      if (!stored) release(chunk, chunkSize);
     }
   } catch (error) {
     if (error instanceof AdviseError) throw error;
