@@ -1,0 +1,98 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { AdviseError } from '../../src/base/errors.ts';
+import { scanTrace } from '../../src/importers/ascend-text/scan-trace.ts';
+import { scanCsv } from '../../src/importers/scan-csv.ts';
+import { openSource } from '../../src/sources/index.ts';
+import { readWhole } from '../../src/sources/source.ts';
+import { tarOf, zipOf } from '../support/archives.ts';
+
+/* What the fuzz harness found, each as small as it could be made. */
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'npu-advisor-regressions-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function file(name: string, data: Buffer): string {
+  const path = join(folder, name);
+  writeFileSync(path, data);
+  return path;
+}
+
+async function* inChunks(text: string, size: number): AsyncGenerator<Buffer> {
+  const all = Buffer.from(text);
+  // One buffer for all chunks, as the sources do it: nobody may rely on an earlier one.
+  const buffer = Buffer.alloc(size);
+  for (let at = 0; at < all.length; at += size) {
+    const length = all.copy(buffer, 0, at, Math.min(all.length, at + size));
+    yield buffer.subarray(0, length);
+    buffer.fill(0);
+  }
+}
+
+test('a zip whose local header lies about an entry is refused, not a crash', async () => {
+  const zip = zipOf([{ name: 'a.json', data: '{}' }]);
+  // Length of the file name in the local header: the data would begin behind the end of the file.
+  zip.writeUInt16LE(0x7fff, 26);
+  const source = await openSource(file('lying.zip', zip));
+  await expect(readWhole(source.entries[0]!, 100)).rejects.toBeInstanceOf(AdviseError);
+  await source.close();
+});
+
+test('a zip entry that begins behind the end of the file is refused', async () => {
+  const zip = zipOf([{ name: 'a.json', data: '{}' }]);
+  const directory = zip.indexOf('PK\x01\x02', 0, 'latin1');
+  zip.writeUInt32LE(zip.length - 4, directory + 42);
+  const source = await openSource(file('offset.zip', zip));
+  await expect(readWhole(source.entries[0]!, 100)).rejects.toBeInstanceOf(AdviseError);
+  await source.close();
+});
+
+test('a tar that breaks off while a file is written leaves nothing behind', async () => {
+  const tar = tarOf([
+    { name: 'a.json', data: 'x'.repeat(5_000) },
+    { name: 'b.json', data: 'x'.repeat(5_000) },
+  ]);
+  const own = mkdtempSync(join(folder, 'tmp-'));
+  const before = process.env.TMPDIR;
+  process.env.TMPDIR = own;
+  try {
+    await expect(openSource(file('cut.tar', tar.subarray(0, 7_000)))).rejects.toBeInstanceOf(AdviseError);
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  }
+  expect(readdirSync(own)).toEqual([]);
+});
+
+test('events behind the end of the list are not read, wherever the chunks divide', async () => {
+  const filler = `{"ph":"X","name":"${'x'.repeat(90_000)}"}`;
+  const text = `[${filler},{"ph":"X","name":"a"}] {"ph":"X","name":"b"}${' '.repeat(200_000)}{"ph":"X","name":"c"}`;
+  for (const size of [1_000, 80_000, 100_000, 400_000]) {
+    const scan = await scanTrace(inChunks(text, size), () => {});
+    expect(scan.events, `chunks of ${size}`).toBe(2);
+    expect(scan.truncated).toBe(false);
+  }
+});
+
+test('rows and events are the same, wherever the chunks divide', async () => {
+  const event = (i: number): string => `{"ph":"X","name":"a\\\\\\"b${i}","args":{"Call stack":"${'/x.py(1): f;\\r\\n'.repeat(i % 40)}"}}`;
+  const trace = `[${Array.from({ length: 3_000 }, (_, i) => event(i)).join(', ')}]`;
+  const csv = `Name,Cell\n${Array.from({ length: 3_000 }, (_, i) => `n${i},"${'a,""\n'.repeat(i % 50)}"`).join('\r\n')}`;
+  const read = async (size: number): Promise<string[]> => {
+    const out: string[] = [];
+    const scan = await scanTrace(inChunks(trace, size), (ev) => out.push(ev.buf.toString('utf8', ev.nameStart, ev.nameEnd)));
+    out.push(`${scan.lastGoodByte} ${scan.truncated}`);
+    const table = await scanCsv(inChunks(csv, size), () => (row) => {
+      out.push(row.buf.toString('utf8', row.cells[0], row.cells[3]));
+    });
+    out.push(`${table.rows} ${table.truncated}`);
+    return out;
+  };
+  const whole = await read(4 << 20);
+  expect(whole.length).toBe(6_002);
+  for (const size of [7, 999, 65_536, 70_001, 200_000]) expect(await read(size), `chunks of ${size}`).toEqual(whole);
+});
