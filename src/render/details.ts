@@ -5,7 +5,7 @@ import { code, fenced, joinMarkdown, link, markdown, plain, prose, type SafeMark
 import { formatColumnMs, formatEstimate, formatPercent, formatSavingLine, formatTime } from './figures.ts';
 import { countForm, countsSentence, isCostly, numberFindings, ranksPhrase, representativeRows, sentence, stopped } from './standing.ts';
 import { renderSections, type Section } from './templates.ts';
-import { word } from './words.ts';
+import { type Word, word } from './words.ts';
 
 /** What the comment leaves out: every cause with its proof, the step per rank, every check, every input. */
 
@@ -203,13 +203,18 @@ function breakdownTable(report: Report): { note: string; rows: BreakdownLine[] }
   return { note, rows: rows.map(breakdownLine) };
 }
 
+/** Without step marks the span of the device is told, not a step. */
+function stepWord(steps: number): Word {
+  if (steps === 0) return 'job.span';
+  return steps === 1 ? 'job.step-single' : 'job.step';
+}
+
 /** What was captured and what of it was used, one line each. */
 export function jobLines(report: Report): string[] {
   const { job, lang } = report;
   const lines: string[] = [];
   if (job.stepTimeMs === null) lines.push(word('job.step-unknown', lang));
-  else if (job.stepNoiseMs === null)
-    lines.push(word(job.steps.length === 1 ? 'job.step-single' : 'job.step', lang, { step: formatTime(job.stepTimeMs) }));
+  else if (job.stepNoiseMs === null) lines.push(word(stepWord(job.steps.length), lang, { step: formatTime(job.stepTimeMs) }));
   else lines.push(word('job.step-noise', lang, { step: formatTime(job.stepTimeMs), noise: formatEstimate(job.stepNoiseMs) }));
   lines.push(word('job.basis', lang, { basis: job.stepBasis }));
   if (job.ranks.length > 0 && job.worldSize !== null) lines.push(word('job.ranks', lang, { ranks: job.ranks, world: job.worldSize }));

@@ -238,6 +238,7 @@ export const WORDS = {
   'status.refused': { en: 'refused', zh: '已拒绝' },
   'job.step': { en: 'Step time {step:text}', zh: '迭代耗时 {step:text}' },
   'job.step-single': { en: 'Step time {step:text}: one step, no noise estimate', zh: '迭代耗时 {step:text}：只有 1 个迭代，无法估计噪声' },
+  'job.span': { en: 'Device span {step:text}', zh: '设备侧跨度 {step:text}' },
   'job.step-noise': { en: 'Step time {step:text}, noise ±{noise:text}', zh: '迭代耗时 {step:text}，噪声 ±{noise:text}' },
   'job.step-unknown': { en: 'Step time unknown', zh: '迭代耗时未知' },
   'job.basis': { en: 'Basis: {basis:text}', zh: '依据：{basis:text}' },

@@ -3,7 +3,7 @@ import type { RankFacts } from '../../model/facts.ts';
 
 /** The job's steps over all ranks: which are used, which are dropped and why, and how long one takes. ms. */
 export interface JobSteps {
-  /** Step ids used; null ids (no step marks) are one pseudo-step. */
+  /** Ids of the steps used; without step marks the capture is one span without an id, and the list is empty. */
   readonly used: readonly number[];
   /** Indices into each rank's `steps` of the used steps. */
   readonly usedIndex: readonly number[];
@@ -61,7 +61,7 @@ export function jobSteps(ranks: readonly RankFacts[]): JobSteps {
     if (m > medians[pace]! || Number.isNaN(medians[pace]!)) pace = i;
   });
   return {
-    used: usedIndex.map(id),
+    used: usedIndex.map((s) => source[0]!.steps[s]!.id).filter((step) => step !== null),
     usedIndex,
     dropped,
     stepTimeMs: stepTimeMs > 0 ? stepTimeMs : null,
