@@ -1,5 +1,6 @@
 /*
  * A representative part of the grid of `npm run evaluate`: more ranks, pipelines, two faults at once.
+ * Models of fewer layers than there keep it short.
  */
 import { describe, expect, test } from 'vitest';
 import type { Fault, JobSpec } from '../../lab/simulator/index.ts';
@@ -15,9 +16,9 @@ async function check(spec: JobSpec): Promise<void> {
 
 describe('healthy jobs report no saving', () => {
   test.each<JobSpec>([
-    { ranks: 8 },
-    { ranks: 8, pp: 2 },
-    { ranks: 16 },
+    { ranks: 8, layers: 4 },
+    { ranks: 8, pp: 2, layers: 4 },
+    { ranks: 16, layers: 4 },
     { ranks: 2, seed: 7 },
     { ranks: 2, steps: 1 },
     { ranks: 2, steps: 7, era: '2025-11' },
@@ -29,17 +30,17 @@ describe('healthy jobs report no saving', () => {
 describe('one fault, eight ranks', () => {
   test.each<Fault>([{ kind: 'slow-rank', rank: 5 }, { kind: 'slow-loader', ranks: [6] }, { kind: 'rotating-jitter' }])(
     '$kind',
-    async (fault) => check({ ranks: 8, faults: [fault] }),
+    async (fault) => check({ ranks: 8, layers: 4, faults: [fault] }),
     120_000,
   );
 });
 
 describe('one fault, sixteen ranks', () => {
-  test('slow-rank', async () => check({ ranks: 16, faults: [{ kind: 'slow-rank', rank: 11 }] }), 120_000);
+  test('slow-rank', async () => check({ ranks: 16, layers: 4, faults: [{ kind: 'slow-rank', rank: 11 }] }), 120_000);
 });
 
 describe('one fault of a pipeline', () => {
-  test.each(pipelineFaults(4))('$kind', async (fault) => check({ ranks: 4, pp: 2, faults: [fault] }), 120_000);
+  test.each(pipelineFaults(4))('$kind', async (fault) => check({ ranks: 4, pp: 2, layers: 8, faults: [fault] }), 120_000);
 });
 
 describe('two faults at once are both found and no third', () => {
