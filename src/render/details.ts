@@ -232,9 +232,25 @@ export function jobLines(report: Report): string[] {
   return lines;
 }
 
+/** Files of the same kind and fate share a row: a job of 8 ranks has 80 files and some ten rows. */
+function inputGroups(report: Report): { first: Report['inputs'][number]; count: number; bytes: number }[] {
+  const groups = new Map<string, { first: Report['inputs'][number]; count: number; bytes: number }>();
+  for (const input of report.inputs) {
+    const key = `${input.kind}\n${input.status}\n${input.note}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { first: input, count: 1, bytes: input.bytes });
+    else {
+      group.count++;
+      group.bytes += input.bytes;
+    }
+  }
+  return [...groups.values()];
+}
+
 /** Every part of the report below its verdict, as sections that may be cut. */
 export function detailSections(report: Report, places: Places): Section[] {
-  const { lang, inputs } = report;
+  const { lang } = report;
+  const groups = inputGroups(report);
   return renderSections('details', {
     lang,
     findings: findingModels(report, places),
@@ -244,14 +260,15 @@ export function detailSections(report: Report, places: Places): Section[] {
     checksTitle: word('detail.checks', lang, { counts: countsSentence(report) }),
     checks: report.checked.map(({ rule, outcome, reason }) => ({ rule, outcome: word(`outcome.${outcome}`, lang), reason })),
     job: jobLines(report),
-    inputs: inputs.slice(0, INPUTS_SHOWN).map(({ path, kind, bytes, status, note }) => ({
-      path: places.path(path),
-      kind,
+    inputs: groups.slice(0, INPUTS_SHOWN).map(({ first, count, bytes }) => ({
+      path: places.path(first.path),
+      more: count > 1 ? word('detail.inputs.more', lang, { n: count - 1 }) : '',
+      kind: first.kind,
       size: formatBytes(bytes),
-      status: word(`status.${status}`, lang),
-      note,
+      status: word(`status.${first.status}`, lang),
+      note: first.note,
     })),
-    inputsNote: inputs.length > INPUTS_SHOWN ? word('detail.inputs.cut', lang, { shown: INPUTS_SHOWN, total: inputs.length }) : null,
+    inputsNote: groups.length > INPUTS_SHOWN ? word('detail.inputs.cut', lang, { shown: INPUTS_SHOWN, total: groups.length }) : null,
     notes: report.notes.slice(0, 60),
   });
 }

@@ -210,9 +210,10 @@ export const WORDS = {
   },
   'detail.job': { en: 'Job and capture', zh: '作业与采集' },
   'detail.inputs': { en: 'Inputs', zh: '输入' },
+  'detail.inputs.more': { en: ' and {n:int} more', zh: ' 等，另有 {n:int} 个' },
   'detail.inputs.cut': {
-    en: '{shown:int} of {total:int} files; `npu-advise analyze --format json` has all.',
-    zh: '共 {total:int} 个文件，此处 {shown:int} 个；全部见 `npu-advise analyze --format json`。',
+    en: '{shown:int} of {total:int} rows; `npu-advise analyze --format json` has every file.',
+    zh: '共 {total:int} 行，此处 {shown:int} 行；全部文件见 `npu-advise analyze --format json`。',
   },
   'detail.notes': { en: 'Notes', zh: '说明' },
   'detail.checks': { en: 'Checks: {counts:text}', zh: '检查项：{counts:text}' },
