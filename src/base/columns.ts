@@ -3,6 +3,8 @@ export interface Column<A extends Float64Array | Int32Array> {
   push(value: number): void;
   /** The values written so far; valid until the next push. */
   view(): A;
+  at(index: number): number;
+  set(index: number, value: number): void;
   readonly length: number;
 }
 
@@ -12,13 +14,16 @@ export function f64(initial = 256): Column<Float64Array> {
   return {
     push(value) {
       if (length === data.length) {
-        const next = new Float64Array(data.length * 2);
-        next.set(data);
-        data = next;
+        // The old memory is given back at once, not when the collector comes round to it.
+        data = new Float64Array(data.buffer.transfer(data.byteLength * 2));
       }
       data[length++] = value;
     },
     view: () => data.subarray(0, length),
+    at: (index) => data[index]!,
+    set(index, value) {
+      data[index] = value;
+    },
     get length() {
       return length;
     },
@@ -31,13 +36,16 @@ export function i32(initial = 256): Column<Int32Array> {
   return {
     push(value) {
       if (length === data.length) {
-        const next = new Int32Array(data.length * 2);
-        next.set(data);
-        data = next;
+        // The old memory is given back at once, not when the collector comes round to it.
+        data = new Int32Array(data.buffer.transfer(data.byteLength * 2));
       }
       data[length++] = value;
     },
     view: () => data.subarray(0, length),
+    at: (index) => data[index]!,
+    set(index, value) {
+      data[index] = value;
+    },
     get length() {
       return length;
     },

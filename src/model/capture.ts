@@ -94,6 +94,12 @@ export interface StepTraceRow {
   readonly line: number;
 }
 
+/** What a map is asked for; the tables of long captures are no maps. */
+export interface Lookup<V> {
+  get(key: number): V | undefined;
+  readonly size: number;
+}
+
 export interface TraceTables {
   readonly steps: readonly { id: number; start: number; duration: number; tid: number }[];
   /** Host operators (cat cpu_op), in file order. */
@@ -117,11 +123,12 @@ export interface TraceTables {
     dataType: Int32Array;
   };
   /** Host instant that issued a device task (HostToDevice flow): thread id of the device row → start of the task, ns → host instant, ns. */
-  readonly launches: ReadonlyMap<number, ReadonlyMap<number, number>>;
+  readonly launches: Lookup<Lookup<number>>;
   /** Framework-side instant and thread for a device task, keyed by the task's start in ns (async_npu flow). */
-  readonly issued: ReadonlyMap<number, { at: number; tid: number }>;
+  readonly issued: Lookup<{ readonly at: number; readonly tid: number }>;
   /**
-   * Task queue: each dequeue range on the launching thread with the host instant and thread that enqueued it. Ascending by start.
+   * Task queue: dequeue ranges on the launching thread, at least those with a call of `cann` in them, with the host instant and thread
+   * that enqueued each. Ascending by start.
    * What happens on the launching thread belongs to the code that enqueued it.
    */
   readonly queue: readonly {

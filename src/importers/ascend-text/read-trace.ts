@@ -1,9 +1,10 @@
-import { f64, i32 } from '../../base/columns.ts';
+import { type Column, f64, i32 } from '../../base/columns.ts';
 import { type Instant, parseInstant, parseNumber } from '../../base/decimal.ts';
 import { createInterner, type Interner } from '../../base/interner.ts';
 import type { Frame, Spans, TraceTables } from '../../model/capture.ts';
 import { firstUserFrame } from '../call-stack.ts';
 import { CANN_KEPT } from '../cann-calls.ts';
+import { createFlows, type Flows } from './flows.ts';
 import type { Origin } from './origin.ts';
 import { findArg, type RawEvent, type ScanResult, scanTrace } from './scan-trace.ts';
 
@@ -52,16 +53,50 @@ function rows() {
     start: f64(),
     duration: f64(),
     tid: f64(),
-    connection: f64(),
     taskType: i32(),
     frame: i32(),
+    /** Rows that have either, and what they have. */
+    sized: i32(),
     count: f64(),
     dataType: i32(),
   };
 }
 
-function spansOf(list: readonly (readonly [number, number])[]): Spans {
-  return { start: Float64Array.from(list, (s) => s[0]), duration: Float64Array.from(list, (s) => s[1]) };
+type SpanColumns = { readonly start: Column<Float64Array>; readonly duration: Column<Float64Array> };
+
+function spanColumns(): SpanColumns {
+  return { start: f64(), duration: f64() };
+}
+
+function spansOf({ start, duration }: SpanColumns): Spans {
+  return { start: start.view(), duration: duration.view() };
+}
+
+type Calls = { readonly start: Column<Float64Array>; readonly tid: Column<Int32Array> };
+type Dequeued = { readonly start: Column<Float64Array>; readonly end: Column<Float64Array>; readonly tid: Column<Float64Array> };
+
+/** The dequeue ranges that hold a call of CANN: what else was dequeued, nobody asks for, and there are as many as kernels. */
+function queueOf(dequeued: Dequeued, queued: Flows, calls: Calls): TraceTables['queue'] {
+  const order = Int32Array.from({ length: calls.start.length }, (_, i) => i).sort((a, b) => calls.start.at(a) - calls.start.at(b));
+  const enqueues = queued.byEnd();
+  const queue: TraceTables['queue'][number][] = [];
+  for (let i = 0; i < dequeued.start.length; i++) {
+    const start = dequeued.start.at(i);
+    const end = dequeued.end.at(i);
+    const tid = dequeued.tid.at(i);
+    let low = 0;
+    let high = order.length;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (calls.start.at(order[mid]!) < start) low = mid + 1;
+      else high = mid;
+    }
+    let holds = false;
+    for (; low < order.length && !holds && calls.start.at(order[low]!) <= end; low++) holds = calls.tid.at(order[low]!) === tid;
+    const from = holds ? enqueues.get(start) : undefined;
+    if (from !== undefined) queue.push({ start, end, tid, at: from.at, from: from.tid });
+  }
+  return queue.sort((a, b) => a.start - b.start);
 }
 
 async function scanSlices(slices: readonly AsyncIterable<Buffer>[], onEvent: (ev: RawEvent) => void): Promise<ScanResult> {
@@ -91,15 +126,13 @@ export async function readTrace(
   const CAT_ANNOTATION = cats.text('user_annotation');
   const CAT_ENQUEUE = cats.text('enqueue');
   const CAT_DEQUEUE = cats.text('dequeue');
-  const enqueued = new Map<number, { at: number; tid: number }>();
-  const dequeued: { start: number; end: number; tid: number; id: number }[] = [];
+  const queued = createFlows({ start: 'last', end: 'every' });
+  const dequeued = { start: f64(), end: f64(), tid: f64() };
   const processes = new Map<number, ReturnType<typeof rows>>();
   const processName = new Map<number, string>();
   const threadName = new Map<string, string>();
-  const launchedAt = new Map<string, number>();
-  const reachedAt: { id: string; tid: number; at: number }[] = [];
-  const issuedAt = new Map<string, { at: number; tid: number }>();
-  const arrivedAt = new Map<string, number>();
+  const launched = createFlows({ start: 'first', end: 'every' });
+  const asked = createFlows({ start: 'last', end: 'last' });
   const frames: Frame[] = [];
   const frameIds = new Map<string, number>();
   const stackIds = createInterner(200_000);
@@ -110,6 +143,14 @@ export async function readTrace(
   const isStep = new Map<number, number>();
   const keptCann = new Map<number, boolean>();
 
+  const isKept = (name: number): boolean => {
+    let kept = keptCann.get(name);
+    if (kept === undefined) {
+      kept = CANN_KEPT.test(names.get(name));
+      keptCann.set(name, kept);
+    }
+    return kept;
+  };
   const number = (ev: RawEvent, start: number, end: number): number => (start < 0 ? Number.NaN : parseNumber(ev.buf, start, end));
   const argText = (ev: RawEvent, name: Uint8Array): string | null => {
     const at = findArg(ev, name);
@@ -158,9 +199,15 @@ export async function readTrace(
       const pid = number(ev, ev.pidStart, ev.pidEnd);
       const tid = number(ev, ev.tidStart, ev.tidEnd);
       if (cat === CAT_ENQUEUE || cat === CAT_DEQUEUE) {
-        const id = argNumber(ev, K_CORRELATION);
-        if (cat === CAT_ENQUEUE) enqueued.set(id, { at: start, tid });
-        else dequeued.push({ start, end: start + duration, tid, id });
+        const id = findArg(ev, K_CORRELATION);
+        if (id === -1) return;
+        if (cat === CAT_ENQUEUE) queued.start(ev.buf, ev.args[id]!, ev.args[id + 1]!, start, tid);
+        else {
+          queued.end(ev.buf, ev.args[id]!, ev.args[id + 1]!, start, tid);
+          dequeued.start.push(start);
+          dequeued.end.push(start + duration);
+          dequeued.tid.push(tid);
+        }
         return;
       }
       const name = ev.nameStart < 0 ? names.text('') : names.bytes(ev.buf, ev.nameStart, ev.nameEnd);
@@ -175,6 +222,8 @@ export async function readTrace(
           return;
         }
       }
+      // Most calls of CANN are launches that no table wants; where its name comes first, they need not be kept until the end.
+      if (cat !== CAT_CPU_OP && processName.get(pid) === 'CANN' && !isKept(name)) return;
       let table = processes.get(pid);
       if (table === undefined) {
         if (processes.size >= 4096) return;
@@ -188,13 +237,16 @@ export async function readTrace(
       if (cat === CAT_CPU_OP) {
         table.taskType.push(-2);
         table.frame.push(frameOf(ev));
-        table.count.push(Number.NaN);
-        table.dataType.push(-1);
       } else {
         table.taskType.push(cat === -1 ? argId(ev, K_TASK_TYPE) : -3);
         table.frame.push(-1);
-        table.count.push(argNumber(ev, K_COUNT));
-        table.dataType.push(argId(ev, K_DATA_TYPE));
+        const count = argNumber(ev, K_COUNT);
+        const dataType = argId(ev, K_DATA_TYPE);
+        if (!Number.isNaN(count) || dataType !== -1) {
+          table.sized.push(table.name.length - 1);
+          table.count.push(count);
+          table.dataType.push(dataType);
+        }
       }
       return;
     }
@@ -203,18 +255,19 @@ export async function readTrace(
       if (cat === CAT_HOST_TO_DEVICE) {
         // Ids are the connection id, or (connection id << 32) − 1, beyond 2^53: the raw digits are the key.
         if (ev.idStart >= 0 && ev.tsStart >= 0 && parseInstant(ev.buf, ev.tsStart, ev.tsEnd, instant)) {
-          const id = ev.buf.toString('latin1', ev.idStart, ev.idEnd);
           const at = origin.relative(instant);
-          if (ph === FLOW_START) {
-            if (!launchedAt.has(id)) launchedAt.set(id, at);
-          } else reachedAt.push({ id, tid: number(ev, ev.tidStart, ev.tidEnd), at });
+          const tid = number(ev, ev.tidStart, ev.tidEnd);
+          if (ph === FLOW_START) launched.start(ev.buf, ev.idStart, ev.idEnd, at, tid);
+          else launched.end(ev.buf, ev.idStart, ev.idEnd, at, tid);
         }
       } else if (cat === CAT_ASYNC_NPU && ev.tsStart >= 0 && parseInstant(ev.buf, ev.tsStart, ev.tsEnd, instant)) {
         // Flow ids exceed 2^53; the raw digits are the join key.
-        const id = ev.idStart < 0 ? '' : ev.buf.toString('latin1', ev.idStart, ev.idEnd);
+        const from = Math.max(0, ev.idStart);
+        const to = ev.idStart < 0 ? 0 : ev.idEnd;
         const at = origin.relative(instant);
-        if (ph === FLOW_START) issuedAt.set(id, { at, tid: number(ev, ev.tidStart, ev.tidEnd) });
-        else arrivedAt.set(id, at);
+        const tid = number(ev, ev.tidStart, ev.tidEnd);
+        if (ph === FLOW_START) asked.start(ev.buf, from, to, at, tid);
+        else asked.end(ev.buf, from, to, at, tid);
       }
       return;
     }
@@ -229,34 +282,12 @@ export async function readTrace(
   };
 
   const scan = await scanSlices(slices, onEvent);
-  const launches = new Map<number, Map<number, number>>();
-  for (const { id, tid, at } of reachedAt) {
-    const from = launchedAt.get(id);
-    if (from === undefined) continue;
-    let stream = launches.get(tid);
-    if (stream === undefined) {
-      stream = new Map();
-      launches.set(tid, stream);
-    }
-    stream.set(at, from);
-  }
-  const issued = new Map<number, { at: number; tid: number }>();
-  for (const [id, at] of arrivedAt) {
-    const from = issuedAt.get(id);
-    if (from !== undefined) issued.set(at, from);
-  }
-
   const host = { name: i32(), start: f64(), duration: f64(), tid: i32(), frame: i32() };
   const cann = { name: i32(), start: f64(), duration: f64(), tid: i32() };
   const device = { name: i32(), taskType: i32(), start: f64(), duration: f64(), stream: i32() };
   const collective = { name: i32(), start: f64(), duration: f64(), row: i32(), count: f64(), dataType: i32() };
-  const lanes = {
-    computing: [] as [number, number][],
-    communication: [] as [number, number][],
-    exposed: [] as [number, number][],
-    free: [] as [number, number][],
-  };
-  const gc: [number, number][] = [];
+  const lanes = { computing: spanColumns(), communication: spanColumns(), exposed: spanColumns(), free: spanColumns() };
+  const gc = spanColumns();
   let hasLanes = false;
 
   for (const [pid, table] of processes) {
@@ -266,6 +297,7 @@ export async function readTrace(
     const duration = table.duration.view();
     const tid = table.tid.view();
     const taskType = table.taskType.view();
+    let sized = 0;
     for (let i = 0; i < name.length; i++) {
       if (lane === 'python' || (lane === 'other' && taskType[i] === -2)) {
         if (taskType[i] !== -2) continue;
@@ -273,14 +305,9 @@ export async function readTrace(
         host.start.push(start[i]!);
         host.duration.push(duration[i]!);
         host.tid.push(tid[i]!);
-        host.frame.push(table.frame.view()[i]!);
+        host.frame.push(table.frame.at(i));
       } else if (lane === 'cann') {
-        let kept = keptCann.get(name[i]!);
-        if (kept === undefined) {
-          kept = CANN_KEPT.test(names.get(name[i]!));
-          keptCann.set(name[i]!, kept);
-        }
-        if (!kept) continue;
+        if (!isKept(name[i]!)) continue;
         cann.name.push(name[i]!);
         cann.start.push(start[i]!);
         cann.duration.push(duration[i]!);
@@ -297,26 +324,34 @@ export async function readTrace(
         collective.start.push(start[i]!);
         collective.duration.push(duration[i]!);
         collective.row.push(tid[i]!);
-        collective.count.push(table.count.view()[i]!);
-        collective.dataType.push(table.dataType.view()[i]!);
+        while (sized < table.sized.length && table.sized.at(sized) < i) sized++;
+        const has = sized < table.sized.length && table.sized.at(sized) === i;
+        collective.count.push(has ? table.count.at(sized) : Number.NaN);
+        collective.dataType.push(has ? table.dataType.at(sized) : -1);
       } else if (lane === 'overlap') {
         hasLanes = true;
         const text = names.get(name[i]!);
-        const span: [number, number] = [start[i]!, duration[i]!];
-        if (text === 'Computing') lanes.computing.push(span);
-        else if (text === 'Communication') lanes.communication.push(span);
-        else if (text === 'Communication(Not Overlapped)') lanes.exposed.push(span);
-        else if (text === 'Free') lanes.free.push(span);
-      } else if (lane === 'gc') gc.push([start[i]!, duration[i]!]);
+        const of =
+          text === 'Computing'
+            ? lanes.computing
+            : text === 'Communication'
+              ? lanes.communication
+              : text === 'Communication(Not Overlapped)'
+                ? lanes.exposed
+                : text === 'Free'
+                  ? lanes.free
+                  : null;
+        of?.start.push(start[i]!);
+        of?.duration.push(duration[i]!);
+      } else if (lane === 'gc') {
+        gc.start.push(start[i]!);
+        gc.duration.push(duration[i]!);
+      }
     }
+    processes.delete(pid);
   }
   steps.sort((a, b) => a.start - b.start);
-  const queue: { start: number; end: number; tid: number; at: number; from: number }[] = [];
-  for (const { start, end, tid, id } of dequeued) {
-    const from = enqueued.get(id);
-    if (from !== undefined) queue.push({ start, end, tid, at: from.at, from: from.tid });
-  }
-  queue.sort((a, b) => a.start - b.start);
+  const queue = queueOf(dequeued, queued, cann);
 
   const tables: TraceTables = {
     steps,
@@ -343,8 +378,8 @@ export async function readTrace(
       count: collective.count.view(),
       dataType: collective.dataType.view(),
     },
-    launches,
-    issued,
+    launches: launched.byThread(),
+    issued: asked.byEnd(),
     queue,
     lanes: hasLanes
       ? {
