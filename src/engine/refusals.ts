@@ -53,7 +53,10 @@ export function unreadable(
     en: 'operator totals alone have no times; upload `kernel_details.csv` or `trace_view.json` of the same capture',
     zh: '只有算子汇总，没有时间；请上传同一次采集的 `kernel_details.csv` 或 `trace_view.json`',
   };
-  const again: L10n = { en: 'capture again at Level1', zh: '请以 Level1 重新采集' };
+  const again: L10n = {
+    en: 'no trace, kernel or step table with a row is here; capture again at Level1 and upload ASCEND_PROFILER_OUTPUT as a whole',
+    zh: '没有含数据的 trace、kernel 或迭代表；请以 Level1 重新采集，并完整上传 ASCEND_PROFILER_OUTPUT',
+  };
   const damaged = inputs.find((i) => i.status === 'refused' && i.kind !== 'kernels' && i.kind !== 'step times');
   if (damaged?.note == null && ranks.some((r) => r.hostOps.length > 0)) return new AdviseError('no-profile', what[lang], onCpu[lang]);
   if (damaged?.note == null && ranks.some((r) => r.opStatistic.length > 0)) return new AdviseError('no-profile', what[lang], totals[lang]);

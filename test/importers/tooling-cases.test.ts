@@ -232,13 +232,20 @@ describe('A31–A34: columns and cells', () => {
     expect(negative.breakdown[0]!.freeMs).toBeNull();
   });
 
-  test('A35: shapes missing at Level1: the rules on shapes say what to capture, the others run', async () => {
-    const csv = kernelDetails({ steps: 3 })
+  test('A35: shapes missing at Level1: the rule on formats says what to capture, the others run', async () => {
+    const job = { steps: 3, kernels: 34 };
+    const csv = kernelDetails(job)
       .replace(/,"{3}[^"]*"{3}/g, '')
-      .replace(',Input Shapes', '');
-    const found = await report({ ...rank('r_ascend_pt', 0), [`r_ascend_pt/${OUT}/kernel_details.csv`]: csv });
+      .replace(',Input Shapes', '')
+      .replaceAll(',100.5,', ',190,');
+    // Three of 34 kernels change the layout: enough to ask for formats, too few to be worth a note.
+    const layout = csv.replace(/(_[345]),MatMulV2,/g, '$1,TransData,');
+    const found = await report({ ...rank('r_ascend_pt', 0, job), [`r_ascend_pt/${OUT}/kernel_details.csv`]: layout });
     const checked = new Map(found.checked.map((c) => [c.rule, c]));
-    expect(checked.get('transpose-hotspot')?.outcome).not.toBe('error');
+    expect(checked.get('transpose-hotspot')).toMatchObject({
+      outcome: 'notApplicable',
+      reason: expect.stringMatching(/Level1.*record_shapes=True/),
+    });
     expect(checked.get('dataloader-stall')?.outcome).toMatch(/pass|finding/);
   });
 });
@@ -339,6 +346,17 @@ describe('A39: inference has no steps', () => {
     const found = await report({ [`dp0_pp0_tp0_dcp0_ep0_rank0_20260101120000000/${OUT}/trace_view.json`]: JSON.stringify(events) }, 'b');
     expect(found.job.ranks).toEqual([0]);
     expect(found.job.stepBasis).toMatch(/device span/);
+  });
+});
+
+describe('Level_none', () => {
+  test('trace only, by intent: no kernel table is missed', async () => {
+    const settings = JSON.stringify({ rank_id: 2, config: { experimental_config: { _profiler_level: 'Level_none' } } });
+    const files = { 'a_ascend_pt/profiler_info_2.json': settings, [`a_ascend_pt/${OUT}/trace_view.json`]: trace({ steps: 3 }) };
+    const found = await report(files);
+    expect(found.job).toMatchObject({ ranks: [2], level: 'Level_none', steps: [5, 6, 7] });
+    expect(found.missing.map((m) => m.what).join()).not.toMatch(/kernel_details/);
+    expect(found.checked.filter((c) => c.outcome === 'error')).toEqual([]);
   });
 });
 

@@ -199,6 +199,18 @@ export default defineRule({
         ],
       };
     }
+    if (worst.ms >= floor && !job.ranks.some((r) => r.capabilities.has('formats'))) {
+      return {
+        outcome: 'notApplicable',
+        reason: {
+          text: {
+            en: 'layout kernels take {ms:ms} per step; whether they undo each other needs shapes and formats: `profiler_level=Level1` and `record_shapes=True`',
+            zh: '布局类 kernel 每迭代 {ms:ms}；能否互相抵消需要 shape 与格式：`profiler_level=Level1` 与 `record_shapes=True`',
+          },
+          params: { ms: worst.ms },
+        },
+      };
+    }
     return {
       outcome: 'pass',
       reason: {
