@@ -6,7 +6,9 @@ const object = (value: unknown): Record<string, unknown> => {
   const parsed = Loose.safeParse(value);
   return parsed.success ? parsed.data : {};
 };
-const num = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : Number.NaN);
+/** No time or size of a profile is larger; sums of such numbers stay finite. */
+const MAX_NUMBER = 1e18;
+const num = (value: unknown): number => (typeof value === 'number' && Math.abs(value) <= MAX_NUMBER ? value : Number.NaN);
 
 const STEP = /^step(\d+)?$/;
 const MAX_OPS = 500_000;

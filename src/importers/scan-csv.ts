@@ -7,6 +7,8 @@ import { createFeeder } from './feeder.ts';
 
 const MAX_ROW_BYTES = 4 << 20;
 const MAX_COLUMNS = 512;
+/** No time, size or count of a profile is larger; sums of such numbers stay finite. */
+const MAX_NUMBER = 1e18;
 
 export interface CsvRow {
   buf: Buffer;
@@ -39,7 +41,7 @@ export function cellText(row: CsvRow, column: number): string | null {
   return text.includes('""') ? text.replaceAll('""', '"') : text;
 }
 
-/** Column number, or null when missing or not a number. */
+/** Column number, or null when missing, not a number or beyond any profile. */
 export function cellNumber(row: CsvRow, column: number): number | null {
   if (column < 0 || column >= row.count) return null;
   const start = row.cells[column * 2]!;
@@ -48,7 +50,7 @@ export function cellNumber(row: CsvRow, column: number): number | null {
   const c = row.buf[start]!;
   if ((c < 48 || c > 57) && c !== 45 && c !== 46) return null;
   const value = parseNumber(row.buf, start, end);
-  return Number.isFinite(value) ? value : null;
+  return Math.abs(value) <= MAX_NUMBER ? value : null;
 }
 
 export function cellInstant(row: CsvRow, column: number, out: Instant): boolean {

@@ -10,6 +10,13 @@ import { FACTS_SCHEMA, RankFactsSchema } from './facts-schema.ts';
 
 /** A column larger than this is not a digest, bytes after inflating. */
 const MAX_COLUMN_BYTES = 256 << 20;
+/** All columns of a file together, bytes after inflating: a thousand ranks need a third of it. */
+const MAX_TOTAL_BYTES = 1 << 30;
+
+/** What may still be inflated. */
+interface Room {
+  bytes: number;
+}
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -38,26 +45,29 @@ function encode(value: unknown): Json {
   return out;
 }
 
-function bytesOf(text: unknown): Buffer {
+function bytesOf(text: unknown, room: Room): Buffer {
   if (typeof text !== 'string') throw new Error('a column is not text');
-  return inflateSync(Buffer.from(text, 'base64'), { maxOutputLength: MAX_COLUMN_BYTES });
+  const bytes = inflateSync(Buffer.from(text, 'base64'), { maxOutputLength: Math.max(1, Math.min(MAX_COLUMN_BYTES, room.bytes)) });
+  room.bytes -= bytes.length;
+  return bytes;
 }
 
 function array<T extends Float64Array | Int32Array>(
   type: { new (buffer: ArrayBuffer): T; readonly BYTES_PER_ELEMENT: number },
   text: unknown,
+  room: Room,
 ): T {
-  const bytes = bytesOf(text);
+  const bytes = bytesOf(text, room);
   if (bytes.length % type.BYTES_PER_ELEMENT !== 0) throw new Error('a column is cut off');
   return new type(Uint8Array.from(bytes).buffer);
 }
 
 const MAX_DEPTH = 24;
 
-function decode(value: unknown, depth: number): unknown {
+function decode(value: unknown, depth: number, room: Room): unknown {
   if (depth > MAX_DEPTH) throw new Error('nested too deeply');
   if (value === null || typeof value !== 'object') return value;
-  if (Array.isArray(value)) return value.map((v) => decode(v, depth + 1));
+  if (Array.isArray(value)) return value.map((v) => decode(v, depth + 1, room));
   const record = value as Record<string, unknown>;
   const keys = Object.keys(record);
   if (keys.length === 1) {
@@ -66,23 +76,25 @@ function decode(value: unknown, depth: number): unknown {
       case '$number':
         return inner === 'Infinity' ? Number.POSITIVE_INFINITY : inner === '-Infinity' ? Number.NEGATIVE_INFINITY : Number.NaN;
       case '$f64':
-        return array(Float64Array, inner);
+        return array(Float64Array, inner, room);
       case '$list':
-        return [...array(Float64Array, inner)];
+        return [...array(Float64Array, inner, room)];
       case '$i32':
-        return array(Int32Array, inner);
+        return array(Int32Array, inner, room);
       case '$u8':
-        return Uint8Array.from(bytesOf(inner));
+        return Uint8Array.from(bytesOf(inner, room));
       case '$set':
-        return new Set(Array.isArray(inner) ? inner.map((v) => decode(v, depth + 1)) : []);
+        return new Set(Array.isArray(inner) ? inner.map((v) => decode(v, depth + 1, room)) : []);
       case '$map':
         return new Map(
-          Array.isArray(inner) ? inner.filter(Array.isArray).map((p) => [decode(p[0], depth + 1), decode(p[1], depth + 1)] as const) : [],
+          Array.isArray(inner)
+            ? inner.filter(Array.isArray).map((p) => [decode(p[0], depth + 1, room), decode(p[1], depth + 1, room)] as const)
+            : [],
         );
     }
   }
   const out: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
-  for (const key of keys) if (key !== '__proto__') out[key] = decode(record[key], depth + 1);
+  for (const key of keys) if (key !== '__proto__') out[key] = decode(record[key], depth + 1, room);
   return { ...out };
 }
 
@@ -113,7 +125,8 @@ export function factsFromJson(text: string): RankFacts[] {
     );
   if (!Array.isArray(ranks)) throw new AdviseError('bad-facts', 'facts.json holds no ranks', hint);
   try {
-    return ranks.map((rank) => RankFactsSchema.parse(decode(rank, 0)) as unknown as RankFacts);
+    const room: Room = { bytes: MAX_TOTAL_BYTES };
+    return ranks.map((rank) => RankFactsSchema.parse(decode(rank, 0, room)) as unknown as RankFacts);
   } catch (error) {
     throw new AdviseError('bad-facts', 'facts.json is damaged', hint, { cause: error });
   }

@@ -4,10 +4,13 @@ import { z } from 'zod';
 export const FACTS_SCHEMA = 'npu-advisor.facts/1';
 
 const Text = z.string().max(20_000);
+/** Beyond any time, size or count of a profile; sums of such numbers stay finite. */
+const LIMIT = 1e21;
+const plain = (v: number): boolean => !(Math.abs(v) > LIMIT);
 /** NaN stands for missing, so plain z.number() (which refuses NaN) does not do. */
-const Num = z.custom<number>((v) => typeof v === 'number');
+const Num = z.custom<number>((v) => typeof v === 'number' && plain(v));
 const Int = z.number().int();
-const F64 = z.instanceof(Float64Array);
+const F64 = z.instanceof(Float64Array).refine((column) => column.every(plain));
 const I32 = z.instanceof(Int32Array);
 const U8 = z.instanceof(Uint8Array);
 const Spans = z.object({ start: z.array(Num), end: z.array(Num) }).refine((s) => s.start.length === s.end.length);

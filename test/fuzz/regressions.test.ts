@@ -1,10 +1,12 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdviseError } from '../../src/base/errors.ts';
 import { scanTrace } from '../../src/importers/ascend-text/scan-trace.ts';
-import { scanCsv } from '../../src/importers/scan-csv.ts';
+import { cellNumber, scanCsv } from '../../src/importers/scan-csv.ts';
+import { factsFromJson } from '../../src/model/facts-json.ts';
 import { openSource } from '../../src/sources/index.ts';
 import { readWhole } from '../../src/sources/source.ts';
 import { tarOf, zipOf } from '../support/archives.ts';
@@ -95,4 +97,34 @@ test('rows and events are the same, wherever the chunks divide', async () => {
   const whole = await read(4 << 20);
   expect(whole.length).toBe(6_002);
   for (const size of [7, 999, 65_536, 70_001, 200_000]) expect(await read(size), `chunks of ${size}`).toEqual(whole);
+});
+
+test('a digest with numbers beyond any profile is refused: their sums would not be finite', () => {
+  const rank = (ns: string): string =>
+    `{"schema":"npu-advisor.facts/1","ranks":[{"operators":[{"type":"MatMul","core":"AI_CORE","count":1,"ns":${ns}}]}]}`;
+  const why = (text: string): string => {
+    try {
+      factsFromJson(text);
+      return '';
+    } catch (error) {
+      return String((error as AdviseError).cause);
+    }
+  };
+  expect(why(rank('-1e999'))).toContain('"ns"');
+  expect(why(rank('1e300'))).toContain('"ns"');
+  expect(why(rank('5'))).not.toContain('"ns"');
+});
+
+test('columns of a digest that unpack to gigabytes are refused before they are unpacked', () => {
+  const bomb = deflateSync(Buffer.alloc(64 << 20)).toString('base64');
+  const columns = Array.from({ length: 40 }, (_, i) => `"c${i}":{"$u8":"${bomb}"}`).join(',');
+  expect(() => factsFromJson(`{"schema":"npu-advisor.facts/1","ranks":[{${columns}}]}`)).toThrow(AdviseError);
+});
+
+test('an operator table whose numbers are beyond any profile gives missing numbers', async () => {
+  const rows: (number | null)[] = [];
+  await scanCsv(inChunks('OP Type,Total Time(us)\nA,1e308\nB,12.5\nC,-1e308\n', 1_000), () => (row) => {
+    rows.push(cellNumber(row, 1));
+  });
+  expect(rows).toEqual([null, 12.5, null]);
 });

@@ -7,7 +7,9 @@ const MAX_GROUPS = 10_000;
 const MAX_IDS = 200_000;
 const P2P = /^hcom_(send|receive|batchsendrecv)/i;
 
-const num = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : Number.NaN);
+/** No time or size of a profile is larger; sums of such numbers stay finite. */
+const MAX_NUMBER = 1e18;
+const num = (value: unknown): number => (typeof value === 'number' && Math.abs(value) <= MAX_NUMBER ? value : Number.NaN);
 const cut = (value: unknown, length: number): string => (typeof value === 'string' ? value.slice(0, length) : '');
 
 /** `step50` or `50`; empty without step marks. */
