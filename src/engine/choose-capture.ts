@@ -36,6 +36,8 @@ export function chooseCapture(all: readonly RankFacts[]): Chosen {
   if (best === undefined) return { ranks: [], inputs: [], notes: [] };
   const notes: Message[] = [];
   const { kept, dropped } = newestPerRank(best.ranks, notes);
+  const apart = kept.filter((r) => isComplete(r) && !sharesSteps(r, kept[0]!));
+  if (apart.length > 0) notes.push(otherSteps(apart));
   if (others.length > 0) notes.unshift(othersNote(best, others));
   const inputs = [
     ...dropped.flatMap((r) => ignored(r, { text: OLDER })),
@@ -94,11 +96,26 @@ function stamp(rank: RankFacts): string {
   return /_(\d{14,17})(?:_ascend_(?:pt|ms))?$/.exec(rank.folder)?.[1] ?? '';
 }
 
-/** Several folders of one rank: the newest complete one counts. Without a time stamp, the last in name order. */
+/** Ids of the captured steps: each trigger of dynamic profiling captures its own. */
+function stepsOf(rank: RankFacts): string {
+  return rank.steps.map((s) => s.id ?? '').join();
+}
+
+/** The steps that most ranks have a complete capture of; of several such, the newest. */
+function commonSteps(ranks: readonly RankFacts[]): string {
+  const sets = [...Map.groupBy(ranks.filter(isComplete), stepsOf)].map(([steps, own]) => {
+    const newest = own.map(stamp).sort().at(-1) ?? '';
+    return { steps, order: [new Set(own.map((r) => r.rank)).size, newest] };
+  });
+  return sets.sort((a, b) => compare(b.order, a.order))[0]?.steps ?? '';
+}
+
+/** Several folders of one rank: of those complete and of the steps that the other ranks hold, too, the newest. Without a time stamp, the last in name order. */
 function newestPerRank(ranks: readonly RankFacts[], notes: Message[]): { kept: RankFacts[]; dropped: RankFacts[] } {
   const kept: RankFacts[] = [];
   const dropped: RankFacts[] = [];
-  const order = (r: RankFacts): readonly (number | string)[] => [Number(isComplete(r)), stamp(r), r.folder];
+  const steps = commonSteps(ranks);
+  const order = (r: RankFacts): readonly (number | string)[] => [Number(isComplete(r)), Number(stepsOf(r) === steps), stamp(r), r.folder];
   for (const [rank, own] of Map.groupBy(ranks, (r) => r.rank)) {
     if (rank === null) {
       kept.push(...own);
@@ -119,6 +136,21 @@ function newestPerRank(ranks: readonly RankFacts[], notes: Message[]): { kept: R
   }
   kept.sort((a, b) => (a.rank ?? Number.POSITIVE_INFINITY) - (b.rank ?? Number.POSITIVE_INFINITY));
   return { kept, dropped };
+}
+
+function sharesSteps(a: RankFacts, b: RankFacts): boolean {
+  const known = new Set(a.steps.map((s) => s.id));
+  return a.steps.length === 0 || b.steps.length === 0 || b.steps.some((s) => known.has(s.id));
+}
+
+function otherSteps(ranks: readonly RankFacts[]): Message {
+  return {
+    text: {
+      en: 'Rank {ranks:ranks} was captured in other steps than the first rank: they cannot be compared step by step.',
+      zh: '卡 {ranks:ranks} 与第一张卡采集的迭代不同：无法逐迭代比较。',
+    },
+    params: { ranks: ranks.map((r) => r.rank ?? -1) },
+  };
 }
 
 function othersNote(best: Capture, others: readonly Capture[]): Message {

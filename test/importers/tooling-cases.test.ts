@@ -538,6 +538,25 @@ describe('A47: one rank many times', () => {
     });
   });
 
+  test('dynamic profiling: the newest trigger that all ranks have counts', async () => {
+    const shifted = (by: number): string =>
+      JSON.stringify(traceEvents({ steps: 2 })).replace(/ProfilerStep#(\d+)/g, (_, n: string) => `ProfilerStep#${Number(n) + by}`);
+    const capture = (id: number, at: string, by: number): Files => ({
+      [`h_${id}_${at}_ascend_pt/profiler_info_${id}.json`]: info(id),
+      [`h_${id}_${at}_ascend_pt/${OUT}/trace_view.json`]: shifted(by),
+    });
+    const first = { ...capture(0, '20260101120000000', 0), ...capture(1, '20260101120000100', 0) };
+    const found = await report({ ...first, ...capture(0, '20260101130000000', 100) });
+    expect(found.breakdown.map((r) => [r.rank, r.step])).toEqual([
+      [0, 5],
+      [0, 6],
+      [1, 5],
+      [1, 6],
+    ]);
+    const apart = await report({ ...capture(0, '20260101130000000', 100), ...capture(1, '20260101120000100', 0) }, 'b');
+    expect(apart.notes.join('\n')).toMatch(/Rank 1 was captured in other steps/);
+  });
+
   test('artifacts of one run given one by one are one job', async () => {
     const a = await write('profile-node0', rank('a_ascend_pt', 0));
     const b = await write('profile-node1', rank('b_ascend_pt', 1));
