@@ -32,7 +32,7 @@ export function nothingToRead(
   const foreign = FOREIGN.find((o) => inputs.some((i) => i.kind === o.kind));
   const gpu = inputs.some((i) => i.kind === 'GPU trace') ? GPU : null;
   const known = foreign?.fatal ?? gpu ?? (raw.length > 0 ? RAW : null);
-  const what: L10n = { en: `${labels} holds no Ascend PyTorch profile`, zh: `${labels} 中没有 Ascend PyTorch profile` };
+  const what: L10n = { en: `${labels} holds no Ascend profile`, zh: `${labels} 中没有 Ascend profile` };
   const hint = known === null && refused?.note != null ? `${refused.path}: ${say(refused.note, lang)}` : (known ?? UPLOAD)[lang];
   return new AdviseError('no-profile', what[lang], hint);
 }
