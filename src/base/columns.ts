@@ -5,6 +5,8 @@ export interface Column<A extends Float64Array | Int32Array> {
   view(): A;
   at(index: number): number;
   set(index: number, value: number): void;
+  /** Keeps the first `count` values. */
+  truncate(count: number): void;
   readonly length: number;
 }
 
@@ -23,6 +25,9 @@ export function f64(initial = 256): Column<Float64Array> {
     at: (index) => data[index]!,
     set(index, value) {
       data[index] = value;
+    },
+    truncate(count) {
+      length = Math.min(length, count);
     },
     get length() {
       return length;
@@ -45,6 +50,9 @@ export function i32(initial = 256): Column<Int32Array> {
     at: (index) => data[index]!,
     set(index, value) {
       data[index] = value;
+    },
+    truncate(count) {
+      length = Math.min(length, count);
     },
     get length() {
       return length;

@@ -59,6 +59,10 @@ const NOTE = {
     en: 'ends inside the event list after {events:int} events (byte {byte:int}): the parse was cut off; run `analyse()` again',
     zh: '在第 {events:int} 个事件后（字节 {byte:int}）中断：解析未完成，重新执行 `analyse()`',
   },
+  long: {
+    en: 'is too long to keep whole: the first {kept:int} of its {all:int} steps are used; a capture of 10 steps says as much',
+    zh: '过长，无法完整保留：只使用其 {all:int} 个迭代中的前 {kept:int} 个；采集 10 个迭代即可',
+  },
   noKernel: { en: 'holds no kernel row with a name and a duration', zh: '没有带名称和耗时的 kernel 行' },
   lastRow: { en: 'the last row is cut off', zh: '最后一行不完整' },
   noRow: { en: 'no row could be read', zh: '没有可读取的行' },
@@ -177,7 +181,8 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         else if (trace === null) record('refused', 'trace', NOTE.noLane);
         else if (read.scan.truncated) {
           record('partial', 'trace', NOTE.cutOff, { events: read.scan.events, byte: read.scan.lastGoodByte });
-        } else record('used', 'trace', null);
+        } else if (read.limited !== null) record('partial', 'trace', NOTE.long, read.limited);
+        else record('used', 'trace', null);
       } else if (name === 'kernel_details.csv') {
         const read = await readKernels(slices(), origin, names);
         if (read === null) record('refused', 'kernels', NOTE.noKernel);

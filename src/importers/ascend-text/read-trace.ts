@@ -24,6 +24,9 @@ const K_DATA_TYPE = key('data_type');
 /** Longer than any capture, ns (three years): not a duration, and sums of it would no longer be exact. */
 const MAX_NS = 1e17;
 
+/** Rows kept of one trace. Captures of hundreds of steps pass it; what comes later in time than the rows that fit is left out. */
+const MAX_ROWS = 1_500_000;
+
 type Lane = 'python' | 'cann' | 'device' | 'communication' | 'overlap' | 'gc' | 'other';
 
 function laneOf(processName: string): Lane {
@@ -60,6 +63,30 @@ function rows() {
     count: f64(),
     dataType: i32(),
   };
+}
+
+/** Drops the rows that start after `cut`. */
+function keepUntil(table: ReturnType<typeof rows>, cut: number): void {
+  const { name, start, duration, tid, taskType, frame, sized, count, dataType } = table;
+  let kept = 0;
+  let from = 0;
+  let to = 0;
+  for (let i = 0; i < name.length; i++) {
+    const has = from < sized.length && sized.at(from) === i;
+    if (start.at(i) <= cut) {
+      for (const column of [name, start, duration, tid, taskType, frame]) column.set(kept, column.at(i));
+      if (has) {
+        sized.set(to, kept);
+        count.set(to, count.at(from));
+        dataType.set(to, dataType.at(from));
+        to++;
+      }
+      kept++;
+    }
+    if (has) from++;
+  }
+  for (const column of [name, start, duration, tid, taskType, frame]) column.truncate(kept);
+  for (const column of [sized, count, dataType]) column.truncate(to);
 }
 
 type SpanColumns = { readonly start: Column<Float64Array>; readonly duration: Column<Float64Array> };
@@ -117,7 +144,8 @@ export async function readTrace(
   slices: readonly AsyncIterable<Buffer>[],
   origin: Origin,
   names: Interner,
-): Promise<{ tables: TraceTables; scan: ScanResult }> {
+  maxRows: number = MAX_ROWS,
+): Promise<{ tables: TraceTables; scan: ScanResult; limited: { kept: number; all: number } | null }> {
   const cats = createInterner();
   const CAT_CPU_OP = cats.text('cpu_op');
   const CAT_PYTHON = cats.text('python_function');
@@ -142,6 +170,22 @@ export async function readTrace(
   const stepName = /^ProfilerStep#(\d+)$/;
   const isStep = new Map<number, number>();
   const keptCann = new Map<number, boolean>();
+  let rowCount = 0;
+  /** What starts later is left out; lowered whenever the rows do not fit. */
+  let cut = Number.POSITIVE_INFINITY;
+  const shrink = (): void => {
+    let largest: ReturnType<typeof rows> | null = null;
+    for (const table of processes.values()) if (largest === null || table.name.length > largest.name.length) largest = table;
+    const starts = largest!.start.view().slice().sort();
+    cut = starts[starts.length >> 1]!;
+    rowCount = 0;
+    for (const table of processes.values()) {
+      keepUntil(table, cut);
+      rowCount += table.name.length;
+    }
+    // All rows at one instant: that is no capture.
+    if (rowCount >= maxRows) cut = Number.NEGATIVE_INFINITY;
+  };
 
   const isKept = (name: number): boolean => {
     let kept = keptCann.get(name);
@@ -198,6 +242,7 @@ export async function readTrace(
       if (!(duration >= 0 && duration <= MAX_NS)) return;
       const pid = number(ev, ev.pidStart, ev.pidEnd);
       const tid = number(ev, ev.tidStart, ev.tidEnd);
+      if ((cat === CAT_ENQUEUE || cat === CAT_DEQUEUE) && start > cut) return;
       if (cat === CAT_ENQUEUE || cat === CAT_DEQUEUE) {
         const id = findArg(ev, K_CORRELATION);
         if (id === -1) return;
@@ -222,6 +267,7 @@ export async function readTrace(
           return;
         }
       }
+      if (start > cut) return;
       // Most calls of CANN are launches that no table wants; where its name comes first, they need not be kept until the end.
       if (cat !== CAT_CPU_OP && processName.get(pid) === 'CANN' && !isKept(name)) return;
       let table = processes.get(pid);
@@ -248,6 +294,7 @@ export async function readTrace(
           table.dataType.push(dataType);
         }
       }
+      if (++rowCount > maxRows) shrink();
       return;
     }
     if (ph === FLOW_START || ph === FLOW_END) {
@@ -256,6 +303,7 @@ export async function readTrace(
         // Ids are the connection id, or (connection id << 32) − 1, beyond 2^53: the raw digits are the key.
         if (ev.idStart >= 0 && ev.tsStart >= 0 && parseInstant(ev.buf, ev.tsStart, ev.tsEnd, instant)) {
           const at = origin.relative(instant);
+          if (at > cut) return;
           const tid = number(ev, ev.tidStart, ev.tidEnd);
           if (ph === FLOW_START) launched.start(ev.buf, ev.idStart, ev.idEnd, at, tid);
           else launched.end(ev.buf, ev.idStart, ev.idEnd, at, tid);
@@ -265,6 +313,7 @@ export async function readTrace(
         const from = Math.max(0, ev.idStart);
         const to = ev.idStart < 0 ? 0 : ev.idEnd;
         const at = origin.relative(instant);
+        if (at > cut) return;
         const tid = number(ev, ev.tidStart, ev.tidEnd);
         if (ph === FLOW_START) asked.start(ev.buf, from, to, at, tid);
         else asked.end(ev.buf, from, to, at, tid);
@@ -351,10 +400,11 @@ export async function readTrace(
     processes.delete(pid);
   }
   steps.sort((a, b) => a.start - b.start);
+  const whole = steps.filter((s) => s.start + s.duration <= cut);
   const queue = queueOf(dequeued, queued, cann);
 
   const tables: TraceTables = {
-    steps,
+    steps: whole,
     host: {
       name: host.name.view(),
       start: host.start.view(),
@@ -393,5 +443,5 @@ export async function readTrace(
     gc: spansOf(gc),
     truncated: scan.truncated,
   };
-  return { tables, scan };
+  return { tables, scan, limited: cut === Number.POSITIVE_INFINITY ? null : { kept: whole.length, all: steps.length } };
 }
