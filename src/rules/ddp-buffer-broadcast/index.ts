@@ -1,6 +1,6 @@
 import { covered, union } from '../../base/intervals.ts';
 import { dataConfidence, medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
-import type { CollectiveFacts, RankFacts } from '../../model/facts.ts';
+import { COMPUTE, type CollectiveFacts, type RankFacts, type Tape } from '../../model/facts.ts';
 import { defineRule } from '../../model/rule.ts';
 import type { Removal } from '../../replay/replay.ts';
 
@@ -28,6 +28,27 @@ function broadcasts(rank: RankFacts): { call: CollectiveFacts; step: number }[] 
     list.push({ call, step });
   }
   return list;
+}
+
+/** Kernels that pack the buffers before a broadcast and put them back after it: DDP flattens and copies, nothing else comes between. */
+const PACKING = /^(Concat\w*|Pack|TensorMove\w*|ViewCopy|Slice\w*|Split\w*|AsStrided\w*)$/;
+
+/** The broadcasts and the packing kernels launched right around them. */
+function withCopies(tape: Tape | null, broadcasts: readonly number[]): Set<number> {
+  const sent = new Set(broadcasts);
+  const out = new Set(broadcasts);
+  if (tape === null) return out;
+  const byLaunch = [...tape.launch.keys()].filter((i) => !Number.isNaN(tape.launch[i]!)).sort((a, b) => tape.launch[a]! - tape.launch[b]!);
+  const packing = (at: number): boolean => {
+    const node = byLaunch[at];
+    return node !== undefined && (out.has(node) || (tape.kind[node] === COMPUTE && PACKING.test(tape.types[tape.type[node]!]!)));
+  };
+  byLaunch.forEach((node, at) => {
+    if (!sent.has(node)) return;
+    for (let k = at - 1; packing(k); k--) out.add(byLaunch[k]!);
+    for (let k = at + 1; packing(k); k++) out.add(byLaunch[k]!);
+  });
+  return out;
 }
 
 export default defineRule({
@@ -104,7 +125,13 @@ export default defineRule({
         (r) =>
           [
             r,
-            { nodes: new Set(perRank[r]!.calls.map((c) => c.call.node).filter((n) => n >= 0)), host: job.ranks[r]!.phases.broadcastHost },
+            {
+              nodes: withCopies(
+                job.ranks[r]!.tape,
+                perRank[r]!.calls.map((c) => c.call.node).filter((n) => n >= 0),
+              ),
+              host: job.ranks[r]!.phases.broadcastHost,
+            },
           ] as const,
       ),
     );
