@@ -26,6 +26,25 @@ export function union(spans: Iterable<readonly [number, number]>): Intervals {
   return { start, end };
 }
 
+/** The union of spans that ascend by start, without a list of them. */
+export function unionSorted(start: Float64Array, duration: Float64Array, keep: (i: number) => boolean = () => true): Intervals {
+  const from: number[] = [];
+  const to: number[] = [];
+  for (let i = 0; i < start.length; i++) {
+    const a = start[i]!;
+    const b = a + duration[i]!;
+    if (!(b > a) || !keep(i)) continue;
+    const last = to.length - 1;
+    if (last >= 0 && a <= to[last]!) {
+      if (b > to[last]!) to[last] = b;
+    } else {
+      from.push(a);
+      to.push(b);
+    }
+  }
+  return { start: from, end: to };
+}
+
 export function unite(...sets: readonly Intervals[]): Intervals {
   const spans: [number, number][] = [];
   for (const set of sets) for (let i = 0; i < set.start.length; i++) spans.push([set.start[i]!, set.end[i]!]);

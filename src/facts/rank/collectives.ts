@@ -1,4 +1,4 @@
-import { covered, union } from '../../base/intervals.ts';
+import { covered, EMPTY, unionSorted } from '../../base/intervals.ts';
 import type { CollectiveRecord, RankCapture } from '../../model/capture.ts';
 import { COMMUNICATION, COMPUTE, type CollectiveFacts, type Tape } from '../../model/facts.ts';
 import { type StepWindow, windowAt } from './windows.ts';
@@ -19,7 +19,7 @@ export function collectiveFacts(
   windows: readonly StepWindow[],
   tape: Tape | null,
 ): { calls: CollectiveFacts[]; nodeCall: Int32Array } {
-  const computing = union(computeSpans(tape));
+  const computing = tape === null ? EMPTY : unionSorted(tape.start, tape.duration, (i) => tape.kind[i] === COMPUTE);
   const soloGroups = new Set(capture.groups.filter((g) => g.ranks.length === 1).map((g) => g.hash));
   const fullHash = new Map<string, string>();
   for (const g of capture.groups) {
@@ -102,11 +102,4 @@ function nearest(list: readonly CollectiveRecord[], start: number, used: Readonl
     if (best === undefined || Number.isNaN(best.start) || Math.abs(record.start - start) < Math.abs(best.start - start)) best = record;
   }
   return best;
-}
-
-function computeSpans(tape: Tape | null): [number, number][] {
-  if (tape === null) return [];
-  const list: [number, number][] = [];
-  for (let i = 0; i < tape.start.length; i++) if (tape.kind[i] === COMPUTE) list.push([tape.start[i]!, tape.start[i]! + tape.duration[i]!]);
-  return list;
 }

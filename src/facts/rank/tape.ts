@@ -1,4 +1,4 @@
-import { union } from '../../base/intervals.ts';
+import { union, unionSorted } from '../../base/intervals.ts';
 import { quantile } from '../../base/statistics.ts';
 import type { RankCapture } from '../../model/capture.ts';
 import { COMMUNICATION, COMPUTE, COPY, type Tape } from '../../model/facts.ts';
@@ -165,7 +165,7 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
     step: steps,
     frame: pickInt(frame),
     frames: trace?.frames ?? [],
-    busy: union(order.map((i) => [start[i]!, start[i]! + duration[i]!] as const)),
+    busy: unionSorted(starts, durations),
     syncs: { start: Float64Array.from(syncStart), end: Float64Array.from(syncEnd) },
     optimizer: union(optimizer),
     launchInterval: launchIntervalOf(launches),
@@ -173,7 +173,7 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
 }
 
 function launchIntervalOf(launches: Float64Array): number {
-  const known = [...launches].filter((t) => !Number.isNaN(t)).sort((a, b) => a - b);
+  const known = launches.filter((t) => !Number.isNaN(t)).sort();
   const gaps: number[] = [];
   for (let i = 1; i < known.length; i++) {
     const gap = known[i]! - known[i - 1]!;
