@@ -2,7 +2,7 @@ import type { ProfileEntry } from '../sources/source.ts';
 import { type ClusterFolder, findClusters } from './cluster/find.ts';
 import { findLoneFiles } from './lone-files.ts';
 import { findMsprof } from './msprof/find.ts';
-import { findRankFolders, type RankFolder } from './rank-folders.ts';
+import { ancestors, findRankFolders, type RankFolder } from './rank-folders.ts';
 import { findRaw, type RawCapture } from './raw-captures.ts';
 
 /** Everything of an upload that means something to an importer, and what is left. */
@@ -25,7 +25,8 @@ const OPERATOR_PROFILE = /(^|\/)OPPROF_/;
 /** The tidy rank folders first; then `msprof` exports, cluster tables, and whatever can be told by its content. */
 export async function findCaptures(entries: readonly ProfileEntry[]): Promise<Found> {
   const tidy = findRankFolders(entries);
-  const inside = (entry: ProfileEntry): boolean => tidy.folders.some((f) => f.folder === '' || entry.path.startsWith(`${f.folder}/`));
+  const roots = new Set(tidy.folders.map((f) => f.folder));
+  const inside = (entry: ProfileEntry): boolean => [...ancestors(entry.path)].some((folder) => roots.has(folder));
   const outside = tidy.rest.filter((e) => !inside(e));
   const msprof = findMsprof(outside);
   const cluster = findClusters(msprof.rest);

@@ -36,6 +36,14 @@ export function hasText(folder: RankFolder): boolean {
   return folder.entries.some((e) => TEXT.test(leaf(e.path)));
 }
 
+/** The folders above a path, innermost first, '' last. */
+export function* ancestors(path: string): Generator<string> {
+  for (let folder = path; folder !== ''; ) {
+    folder = parent(folder);
+    yield folder;
+  }
+}
+
 /** Last part of a path. */
 export function leaf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);

@@ -1,5 +1,5 @@
 import type { ProfileEntry } from '../sources/source.ts';
-import { INFO, leaf, parent, rankFromFolder } from './rank-folders.ts';
+import { ancestors, INFO, leaf, parent, rankFromFolder } from './rank-folders.ts';
 
 /** A capture that nobody has parsed: CANN's raw data, without tables. */
 export interface RawCapture {
@@ -16,13 +16,14 @@ export function findRaw(
   entries: readonly ProfileEntry[],
   exported: readonly string[],
 ): { raw: RawCapture[]; beside: ProfileEntry[]; rest: ProfileEntry[] } {
+  const above = new Set(exported.flatMap((folder) => [folder, ...ancestors(folder)]));
   const folders = new Map<string, { rank: number | null; bytes: number }>();
   const beside: ProfileEntry[] = [];
   const rest: ProfileEntry[] = [];
   for (const entry of entries) {
     const root = rootOf(entry.path);
     if (root === null) rest.push(entry);
-    else if (exported.some((folder) => folder === root || folder.startsWith(`${root}/`))) beside.push(entry);
+    else if (root !== '' ? above.has(root) : exported.length > 0) beside.push(entry);
     else {
       const info = INFO.exec(leaf(entry.path));
       const known = folders.get(root) ?? { rank: null, bytes: 0 };
