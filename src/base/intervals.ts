@@ -101,8 +101,23 @@ export function subtract(a: Intervals, b: Intervals): Intervals {
   return { start, end };
 }
 
+/** The part inside [from, to); costs what it returns, however large the set. */
 export function clip(set: Intervals, from: number, to: number): Intervals {
-  return to > from ? intersect(set, { start: [from], end: [to] }) : EMPTY;
+  if (!(to > from)) return EMPTY;
+  let low = 0;
+  let high = set.start.length;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if (set.end[mid]! <= from) low = mid + 1;
+    else high = mid;
+  }
+  const start: number[] = [];
+  const end: number[] = [];
+  for (let i = low; i < set.start.length && set.start[i]! < to; i++) {
+    start.push(Math.max(set.start[i]!, from));
+    end.push(Math.min(set.end[i]!, to));
+  }
+  return { start, end };
 }
 
 export function complement(set: Intervals, from: number, to: number): Intervals {

@@ -1,4 +1,4 @@
-import { clip, complement, intersect, length, subtract, union } from '../../base/intervals.ts';
+import { clip, complement, type Intervals, intersect, length, subtract, union, unionSorted } from '../../base/intervals.ts';
 import type { RankCapture, Spans } from '../../model/capture.ts';
 import { COMMUNICATION, COMPUTE, type StepFacts, type Tape } from '../../model/facts.ts';
 import type { StepWindow } from './windows.ts';
@@ -123,6 +123,24 @@ function preparingOf(tape: Tape | null, window: StepWindow): number {
   return Number.NaN;
 }
 
+interface Work {
+  readonly compute: Intervals;
+  readonly communication: Intervals;
+}
+
+const works = new WeakMap<Tape, Work>();
+
+/** Both kinds of work of the whole tape, merged once for all steps: kernel tables alone name thousands of them. */
+function workOf(tape: Tape): Work {
+  let work = works.get(tape);
+  if (work === undefined) {
+    const of = (kind: number): Intervals => unionSorted(tape.start, tape.duration, (i) => tape.kind[i] === kind);
+    work = { compute: of(COMPUTE), communication: of(COMMUNICATION) };
+    works.set(tape, work);
+  }
+  return work;
+}
+
 function unionSplit(
   capture: RankCapture,
   tape: Tape | null,
@@ -143,16 +161,9 @@ function unionSplit(
       source,
     };
   }
-  const spansOf = (kind: number): [number, number][] => {
-    const list: [number, number][] = [];
-    for (let i = 0; i < tape.start.length; i++) {
-      if (tape.kind[i] === kind && tape.start[i]! < to && tape.start[i]! + tape.duration[i]! > from)
-        list.push([tape.start[i]!, tape.start[i]! + tape.duration[i]!]);
-    }
-    return list;
-  };
-  const compute = clip(union(spansOf(COMPUTE)), from, to);
-  const communication = clip(union(spansOf(COMMUNICATION)), from, to);
+  const work = workOf(tape);
+  const compute = clip(work.compute, from, to);
+  const communication = clip(work.communication, from, to);
   const exposed = length(subtract(communication, compute)) / MS;
   const both = union([
     ...compute.start.map((s, i) => [s, compute.end[i]!] as const),
