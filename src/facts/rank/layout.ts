@@ -1,4 +1,5 @@
-import { length, union } from '../../base/intervals.ts';
+import { type Column, i32 } from '../../base/columns.ts';
+import { length, union, unionSorted } from '../../base/intervals.ts';
 import type { Frame, KernelTable, RankCapture } from '../../model/capture.ts';
 import { COMPUTE, type LayoutFacts, type Tape } from '../../model/facts.ts';
 import { type StepWindow, windowAt } from './windows.ts';
@@ -14,11 +15,6 @@ const ELEMENTWISE =
   /^(Add|Sub|Mul|Div|RealDiv|Muls|Adds|Axpy|Neg|Abs|Exp|Log|Sqrt|Rsqrt|Relu\w*|Gelu\w*|FastGelu\w*|Silu\w*|Swish\w*|Sigmoid\w*|Tanh\w*|Cast|Power|Pow|Maximum|Minimum|Clip\w*|Fill|Square|Reciprocal|LeakyRelu\w*|Elu\w*|Threshold\w*)$/;
 const MAX_SITES = 20;
 
-interface Row {
-  readonly row: number;
-  readonly node: number;
-}
-
 /** Layout kernels of each step, and those that undo each other: the second's output has the first one's input shape and format. */
 export function layoutFacts(capture: RankCapture, windows: readonly StepWindow[], tape: Tape | null): LayoutFacts | null {
   const { kernels, names } = capture;
@@ -33,31 +29,33 @@ export function layoutFacts(capture: RankCapture, windows: readonly StepWindow[]
     }
     return known;
   };
-  const nodeAt = new Map<number, number>();
-  if (tape !== null) for (let i = 0; i < tape.start.length; i++) if (tape.kind[i] === COMPUTE) nodeAt.set(tape.start[i]!, i);
-  const byStep = new Map<number, Row[]>();
+  const nodeOf = computeNodes(tape);
+  const byStep = new Map<number, Column<Int32Array>>();
   for (let i = 0; i < kernels.start.length; i++) {
     if (kernels.isCommunication[i] === 1 || Number.isNaN(kernels.start[i]!)) continue;
-    const node = nodeAt.get(kernels.start[i]!) ?? -1;
+    const node = windows.length === 0 ? -1 : nodeOf(kernels.start[i]!);
     const step = windows.length === 0 ? 0 : node >= 0 ? tape!.step[node]! : windowAt(windows, kernels.start[i]!);
-    const list = byStep.get(step);
-    if (list === undefined) byStep.set(step, [{ row: i, node }]);
-    else list.push({ row: i, node });
+    let rows = byStep.get(step);
+    if (rows === undefined) {
+      rows = i32();
+      byStep.set(step, rows);
+    }
+    rows.push(i);
   }
   const byType = new Map<string, { count: number; ns: number }>();
   const sites = new Map<string, { description: string; count: number; ns: number; frame: Frame | null; line: number }>();
   const steps: LayoutFacts['steps'][number][] = [];
-  for (const [step, list] of byStep) {
-    list.sort((a, b) => kernels.start[a.row]! - kernels.start[b.row]!);
+  for (const [step, rows] of byStep) {
+    const list = rows.view().sort((a, b) => kernels.start[a]! - kernels.start[b]!);
     const spans: [number, number][] = [];
-    const compute: [number, number][] = [];
+    const starts = Float64Array.from(list, (row) => kernels.start[row]!);
+    const durations = Float64Array.from(list, (row) => kernels.duration[row]!);
     const removable = new Set<number>();
     let removableNs = 0;
     let count = 0;
     for (let i = 0; i < list.length; i++) {
-      const { row } = list[i]!;
+      const row = list[i]!;
       const from = kernels.start[row]!;
-      compute.push([from, from + kernels.duration[row]!]);
       if (!layoutId(kernels.type[row]!)) continue;
       count++;
       spans.push([from, from + kernels.duration[row]!]);
@@ -69,7 +67,7 @@ export function layoutFacts(capture: RankCapture, windows: readonly StepWindow[]
       if (!INVERTIBLE.test(type) || removable.has(row)) continue;
       const back = roundTrip(kernels, list, i, text);
       if (back === -1) continue;
-      const other = list[back]!.row;
+      const other = list[back]!;
       for (const r of [row, other]) {
         removable.add(r);
         removableNs += kernels.duration[r]!;
@@ -81,13 +79,13 @@ export function layoutFacts(capture: RankCapture, windows: readonly StepWindow[]
         site.count++;
         site.ns += ns;
       } else if (sites.size < MAX_SITES) {
-        const node = list[i]!.node;
+        const node = nodeOf(from);
         const frame = node >= 0 && tape !== null && tape.frame[node]! >= 0 ? (tape.frames[tape.frame[node]!] ?? null) : null;
         sites.set(description, { description, count: 1, ns, frame, line: kernels.line[row]! });
       }
     }
-    const nodes = list.filter((r) => removable.has(r.row) && r.node >= 0).map((r) => r.node);
-    steps.push({ step, count, ns: length(union(spans)), computeNs: length(union(compute)), removable: nodes, removableNs });
+    const nodes = [...list.filter((row) => removable.has(row))].map((row) => nodeOf(kernels.start[row]!)).filter((node) => node >= 0);
+    steps.push({ step, count, ns: length(union(spans)), computeNs: length(unionSorted(starts, durations)), removable: nodes, removableNs });
   }
   steps.sort((a, b) => a.step - b.step);
   return {
@@ -98,13 +96,29 @@ export function layoutFacts(capture: RankCapture, windows: readonly StepWindow[]
   };
 }
 
+/** The computing node that starts at an instant; of several the last, -1 when there is none. */
+function computeNodes(tape: Tape | null): (at: number) => number {
+  if (tape === null) return () => -1;
+  return (at) => {
+    let low = 0;
+    let high = tape.start.length;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (tape.start[mid]! <= at) low = mid + 1;
+      else high = mid;
+    }
+    for (let i = low - 1; i >= 0 && tape.start[i] === at; i--) if (tape.kind[i] === COMPUTE) return i;
+    return -1;
+  };
+}
+
 function unquote(shape: string): string {
   return shape.replaceAll('"', '');
 }
 
 /** Position of the kernel that undoes `at`, at most three elementwise ops later; -1 when there is none or it cannot be told. */
-function roundTrip(kernels: KernelTable, list: readonly Row[], at: number, text: (id: number) => string): number {
-  const first = list[at]!.row;
+function roundTrip(kernels: KernelTable, list: Int32Array, at: number, text: (id: number) => string): number {
+  const first = list[at]!;
   const shapeIn = kernels.inputShapes[first]!;
   const shapeOut = kernels.outputShapes[first]!;
   if (shapeIn < 0 || shapeOut < 0) return -1;
@@ -115,7 +129,7 @@ function roundTrip(kernels: KernelTable, list: readonly Row[], at: number, text:
   // A conversion that changes neither shape nor format (say, a square transpose) cannot be told from its inverse by shapes.
   if (inner === outer && formatIn === formatOut) return -1;
   for (let i = at + 1; i < list.length && i <= at + 1 + REACH; i++) {
-    const row = list[i]!.row;
+    const row = list[i]!;
     const type = kernels.type[row]!;
     if (type === kernels.type[first]) {
       const same =

@@ -1,3 +1,4 @@
+import { type Column, f64, i32 } from '../../base/columns.ts';
 import { union, unionSorted } from '../../base/intervals.ts';
 import { quantile } from '../../base/statistics.ts';
 import type { RankCapture } from '../../model/capture.ts';
@@ -25,13 +26,13 @@ function kindOf(name: string, taskType: string): number {
 /** Builds the tape of a rank from its trace, or from kernel_details alone (then without launches). null when neither exists. */
 export function buildTape(capture: RankCapture, windows: readonly StepWindow[]): Tape | null {
   const { trace, kernels, names } = capture;
-  const kind: number[] = [];
-  const stream: number[] = [];
-  const start: number[] = [];
-  const duration: number[] = [];
-  const launch: number[] = [];
-  const type: number[] = [];
-  const frame: number[] = [];
+  const kind = i32();
+  const stream = i32();
+  const start = f64();
+  const duration = f64();
+  const launch = f64();
+  const type = i32();
+  const frame = i32();
   const types: string[] = [];
   const typeIds = new Map<string, number>();
   const typeId = (text: string): number => {
@@ -44,7 +45,7 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
     return id;
   };
   const kernelAt = new Map<number, number>();
-  if (kernels !== null) {
+  if (kernels !== null && trace !== null && trace.device.name.length > 0) {
     for (let i = 0; i < kernels.start.length; i++) if (kernels.isCommunication[i] === 0) kernelAt.set(kernels.start[i]!, i);
   }
   const kernelType = (row: number | undefined): string | null => {
@@ -141,9 +142,11 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
     }
   }
 
-  const order = start.map((_, i) => i).sort((a, b) => start[a]! - start[b]! || a - b);
-  const pick = (values: readonly number[]): Float64Array => Float64Array.from(order, (i) => values[i]!);
-  const pickInt = (values: readonly number[]): Int32Array => Int32Array.from(order, (i) => values[i]!);
+  const at = start.view();
+  const order = Int32Array.from({ length: at.length }, (_, i) => i);
+  if (at.some((value, i) => i > 0 && value < at[i - 1]!)) order.sort((a, b) => at[a]! - at[b]! || a - b);
+  const pick = (values: Column<Float64Array>): Float64Array => Float64Array.from(order, (i) => values.at(i));
+  const pickInt = (values: Column<Int32Array>): Int32Array => Int32Array.from(order, (i) => values.at(i));
   const launches = pick(launch);
   const starts = pick(start);
   const durations = pick(duration);
@@ -153,7 +156,7 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
     return found === -1 ? windowAt(windows, at) : found;
   });
   return {
-    kind: Uint8Array.from(order, (i) => kind[i]!),
+    kind: Uint8Array.from(order, (i) => kind.at(i)),
     stream: pickInt(stream),
     start: starts,
     duration: durations,
