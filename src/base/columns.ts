@@ -7,6 +7,8 @@ export interface Column<A extends Float64Array | Int32Array> {
   set(index: number, value: number): void;
   /** Keeps the first `count` values. */
   truncate(count: number): void;
+  /** The values in a memory of their own size, or in another order; the column is empty afterwards. */
+  take(order?: Int32Array): A;
   readonly length: number;
 }
 
@@ -28,6 +30,18 @@ export function f64(initial = 256): Column<Float64Array> {
     },
     truncate(count) {
       length = Math.min(length, count);
+    },
+    take(order) {
+      let out: Float64Array<ArrayBuffer>;
+      if (order === undefined) out = new Float64Array(data.buffer.transfer(length * Float64Array.BYTES_PER_ELEMENT));
+      else {
+        out = new Float64Array(order.length);
+        for (let i = 0; i < order.length; i++) out[i] = data[order[i]!]!;
+        data.buffer.transfer(0);
+      }
+      data = new Float64Array(initial);
+      length = 0;
+      return out;
     },
     get length() {
       return length;
@@ -53,6 +67,18 @@ export function i32(initial = 256): Column<Int32Array> {
     },
     truncate(count) {
       length = Math.min(length, count);
+    },
+    take(order) {
+      let out: Int32Array<ArrayBuffer>;
+      if (order === undefined) out = new Int32Array(data.buffer.transfer(length * Int32Array.BYTES_PER_ELEMENT));
+      else {
+        out = new Int32Array(order.length);
+        for (let i = 0; i < order.length; i++) out[i] = data[order[i]!]!;
+        data.buffer.transfer(0);
+      }
+      data = new Int32Array(initial);
+      length = 0;
+      return out;
     },
     get length() {
       return length;

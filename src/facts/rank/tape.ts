@@ -1,4 +1,4 @@
-import { type Column, f64, i32 } from '../../base/columns.ts';
+import { f64, i32 } from '../../base/columns.ts';
 import { union, unionSorted } from '../../base/intervals.ts';
 import { quantile } from '../../base/statistics.ts';
 import type { RankCapture } from '../../model/capture.ts';
@@ -143,30 +143,29 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
   }
 
   const at = start.view();
-  const order = Int32Array.from({ length: at.length }, (_, i) => i);
-  if (at.some((value, i) => i > 0 && value < at[i - 1]!)) order.sort((a, b) => at[a]! - at[b]! || a - b);
-  const pick = (values: Column<Float64Array>): Float64Array => Float64Array.from(order, (i) => values.at(i));
-  const pickInt = (values: Column<Int32Array>): Int32Array => Int32Array.from(order, (i) => values.at(i));
-  const launches = pick(launch);
-  const starts = pick(start);
-  const durations = pick(duration);
+  const count = at.length;
+  const sorted = !at.some((value, i) => i > 0 && value < at[i - 1]!);
+  const order = sorted ? undefined : Int32Array.from({ length: count }, (_, i) => i).sort((a, b) => at[a]! - at[b]! || a - b);
+  const launches = launch.take(order);
+  const starts = start.take(order);
+  const durations = duration.take(order);
   const steps = Int32Array.from(starts, (at, i) => {
     const by = launches[i]!;
     const found = Number.isNaN(by) ? -1 : windowAt(windows, by);
     return found === -1 ? windowAt(windows, at) : found;
   });
   return {
-    kind: Uint8Array.from(order, (i) => kind.at(i)),
-    stream: pickInt(stream),
+    kind: Uint8Array.from(kind.take(order)),
+    stream: stream.take(order),
     start: starts,
     duration: durations,
     launch: launches,
-    type: pickInt(type),
+    type: type.take(order),
     types,
     /** Position in trace order for now; `collectives.ts` replaces it by the index of the matched call. */
-    collective: Int32Array.from(order, (i) => (i >= firstCollective ? i - firstCollective : -1)),
+    collective: Int32Array.from({ length: count }, (_, n) => Math.max(-1, (order?.[n] ?? n) - firstCollective)),
     step: steps,
-    frame: pickInt(frame),
+    frame: frame.take(order),
     frames: trace?.frames ?? [],
     busy: unionSorted(starts, durations),
     syncs: { start: Float64Array.from(syncStart), end: Float64Array.from(syncEnd) },
