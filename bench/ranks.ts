@@ -9,7 +9,7 @@ const CLI = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
 
 /** One short step of the smallest job; frames make up the size. */
 function jobOf(ranks: number, mb: number): JobSpec {
-  return { ranks, steps: 2, layers: 2, pythonFrames: Math.max(0, Math.round((mb - 0.9) * 2.4)), itemEveryStep: false };
+  return { ranks, steps: 2, layers: 2, pythonFrames: Math.max(0, Math.round((mb - 0.9) * 3.9)), itemEveryStep: false };
 }
 
 export const ranks: Bench = {
