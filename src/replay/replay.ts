@@ -467,7 +467,7 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
       }
       if (removal.nodes?.has(item.node)) {
         // Its launch is not made: the host saves at most a few launch intervals, not the user code around it.
-        const cost = Math.min(work, 4 * (tape.launchInterval > 0 ? tape.launchInterval : 0));
+        const cost = Math.min(work, 4 * (tape.launchInterval || 0));
         work -= cost;
         s.host += trimmed(work, s.hostObserved, item.at, removal);
         s.hostObserved = item.at;
