@@ -7,6 +7,8 @@ import { createFeeder } from './feeder.ts';
 
 const MAX_ROW_BYTES = 4 << 20;
 const MAX_COLUMNS = 512;
+/** A longer cell is cut; of a call stack the innermost frames come first. */
+const MAX_TEXT_BYTES = 16_384;
 /** No time, size or count of a profile is larger; sums of such numbers stay finite. */
 const MAX_NUMBER = 1e18;
 
@@ -30,13 +32,13 @@ function isBlank(c: number): boolean {
   return c === 32 || c === 9 || c === 13;
 }
 
-/** Column text, or null when missing: "", N/A, NA, None, nan, null. */
+/** Column text, at most 16 kB, or null when missing: "", N/A, NA, None, nan, null. */
 export function cellText(row: CsvRow, column: number): string | null {
   if (column < 0 || column >= row.count) return null;
   const start = row.cells[column * 2]!;
   const end = row.cells[column * 2 + 1]!;
   if (end <= start) return null;
-  const text = row.buf.toString('utf8', start, end);
+  const text = row.buf.toString('utf8', start, Math.min(end, start + MAX_TEXT_BYTES));
   if (/^(n\/?a|none|nan|null)$/i.test(text)) return null;
   return text.includes('""') ? text.replaceAll('""', '"') : text;
 }

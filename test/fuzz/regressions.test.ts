@@ -5,7 +5,7 @@ import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdviseError } from '../../src/base/errors.ts';
 import { scanTrace } from '../../src/importers/ascend-text/scan-trace.ts';
-import { cellNumber, scanCsv } from '../../src/importers/scan-csv.ts';
+import { cellNumber, cellText, scanCsv } from '../../src/importers/scan-csv.ts';
 import { factsFromJson } from '../../src/model/facts-json.ts';
 import { openSource } from '../../src/sources/index.ts';
 import { readWhole } from '../../src/sources/source.ts';
@@ -127,4 +127,12 @@ test('an operator table whose numbers are beyond any profile gives missing numbe
     rows.push(cellNumber(row, 1));
   });
   expect(rows).toEqual([null, 12.5, null]);
+});
+
+test('a cell of megabytes is cut to what a digest accepts', async () => {
+  const texts: (string | null)[] = [];
+  await scanCsv(inChunks(`OP Type,Total Time(us)\n${'a'.repeat(200_000)},1\n`, 70_000), () => (row) => {
+    texts.push(cellText(row, 0));
+  });
+  expect(texts.map((t) => t?.length)).toEqual([16_384]);
 });
