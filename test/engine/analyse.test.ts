@@ -84,10 +84,10 @@ describe('the report', () => {
 
   test('home folders of the machine do not get into the report', async () => {
     const dir = join(root, 'home');
-    const site = { file: '/home/alice/work/train.py', line: 44, func: 'forward' };
+    const site = { file: '/home/alice/code/train.py', line: 44, func: 'forward' };
     await writeProfiles(simulate({ ranks: 2, code: { layout: site, compile: site }, faults: [{ kind: 'layout' }] }), dir);
     const report = await analysePaths([dir]);
-    expect(report.findings[0]!.locations[0]!.file).toBe('~/work/train.py');
+    expect(report.findings[0]!.locations[0]!.file).toBe('~/code/train.py');
     expect(JSON.stringify(report)).not.toContain('alice');
   });
 });

@@ -144,12 +144,12 @@ describe('the sticky comment', () => {
           }),
         ),
       );
-    expect(of('profile', '/home/ci/work/bert/train.py')).toContain('| `bert/train.py:7` |');
+    expect(of('profile', '/home/ci/code/bert/train.py')).toContain('| `bert/train.py:7` |');
     expect(of('syntax', 'src/a (b)/träin.py')).toContain(`(https://github.com/acme/bert/blob/${SHA}/src/a%20%28b%29/tr%C3%A4in.py#L7)`);
   });
 
   it('does not tell where on the runner a file lay', () => {
-    expect(publicPath('/home/runner/work/bert/train.py')).toBe('bert/train.py');
+    expect(publicPath('/home/runner/code/bert/train.py')).toBe('bert/train.py');
     expect(publicPath('C:\\ci\\bert\\train.py')).toBe('bert/train.py');
     expect(publicPath('src/train.py')).toBe('src/train.py');
   });

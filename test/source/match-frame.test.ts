@@ -18,8 +18,8 @@ const at = (file: string, line: number, func: string | null = null) => matchFram
 
 describe('matchFrame', () => {
   test('the longest suffix wins', () => {
-    expect(at('/home/ma-user/work/repo/bert/train.py', 6, 'main')).toEqual({ file: 'bert/train.py', line: 6, symbol: 'main' });
-    expect(at('/home/ma-user/work/repo/train.py', 6, 'main')).toEqual({ file: 'train.py', line: 6, symbol: 'main' });
+    expect(at('/home/ma-user/code/repo/bert/train.py', 6, 'main')).toEqual({ file: 'bert/train.py', line: 6, symbol: 'main' });
+    expect(at('/home/ma-user/code/repo/train.py', 6, 'main')).toEqual({ file: 'train.py', line: 6, symbol: 'main' });
   });
 
   test('a relative frame fits a longer path of the repository', () => {
