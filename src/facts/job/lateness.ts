@@ -124,13 +124,20 @@ export interface RankDifference {
 }
 
 export function compareRank(job: JobFacts, rank: number, peers: readonly number[]): RankDifference {
-  const compute = job.ranks.map((r) =>
+  const steps = job.ranks.reduce((most, r) => Math.max(most, r.steps.length), 0);
+  const compute = job.ranks.map(
+    (r) =>
+      medianOfUsed(
+        job,
+        kernelSums(steps, r.tape, (ns) => ns),
+      ) / 1e6,
+  );
+  const kernels = job.ranks.map((r) =>
     medianOfUsed(
       job,
-      computeByStep(job, r.tape).map((v) => v / 1e6),
+      kernelSums(steps, r.tape, () => 1),
     ),
   );
-  const kernels = job.ranks.map((r) => medianOfUsed(job, kernelsByStep(job, r.tape)));
   const launch = job.ranks.map((r) => r.tape?.launchInterval ?? Number.NaN);
   const loader = job.ranks.map(
     (r) =>
@@ -161,18 +168,13 @@ export function compareRank(job: JobFacts, rank: number, peers: readonly number[
   };
 }
 
-function computeByStep(job: JobFacts, tape: JobFacts['ranks'][number]['tape']): number[] {
-  const out = new Array<number>(Math.max(0, ...job.ranks.map((r) => r.steps.length))).fill(0);
-  if (tape === null) return out.map(() => Number.NaN);
-  for (let i = 0; i < tape.start.length; i++)
-    if (tape.kind[i] === COMPUTE && tape.step[i]! >= 0) out[tape.step[i]!] = out[tape.step[i]!]! + tape.duration[i]!;
-  return out;
-}
-
-function kernelsByStep(job: JobFacts, tape: JobFacts['ranks'][number]['tape']): number[] {
-  const out = new Array<number>(Math.max(0, ...job.ranks.map((r) => r.steps.length))).fill(0);
-  if (tape === null) return out.map(() => Number.NaN);
-  for (let i = 0; i < tape.start.length; i++)
-    if (tape.kind[i] === COMPUTE && tape.step[i]! >= 0) out[tape.step[i]!] = out[tape.step[i]!]! + 1;
+/** Sums `amount` over the compute kernels of a tape by step index; NaN without a tape. */
+function kernelSums(steps: number, tape: JobFacts['ranks'][number]['tape'], amount: (ns: number) => number): number[] {
+  if (tape === null) return new Array<number>(steps).fill(Number.NaN);
+  const out = new Array<number>(steps).fill(0);
+  for (let i = 0; i < tape.start.length; i++) {
+    const step = tape.step[i]!;
+    if (tape.kind[i] === COMPUTE && step >= 0) out[step] = out[step]! + amount(tape.duration[i]!);
+  }
   return out;
 }
