@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { scanTrace } from '../../src/importers/ascend-text/scan-trace.ts';
+import { scanTrace } from '../../src/importers/scan-trace.ts';
 import { openSource } from '../../src/sources/index.ts';
 
 /**

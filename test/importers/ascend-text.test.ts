@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { rankFacts } from '../../src/facts/rank/index.ts';
-import { findArg, type RawEvent, scanTrace } from '../../src/importers/ascend-text/scan-trace.ts';
 import { groupHash } from '../../src/importers/group-hash.ts';
 import { findRankFolders } from '../../src/importers/index.ts';
 import { opTypeFromName } from '../../src/importers/op-type.ts';
 import { type CsvRow, cellInstant, cellNumber, cellText, findColumn, scanCsv } from '../../src/importers/scan-csv.ts';
+import { findArg, type RawEvent, scanTrace } from '../../src/importers/scan-trace.ts';
 import type { RankCapture } from '../../src/model/capture.ts';
 import { chunksOf, entryOf, kernelDetails, ORIGIN, readOnly, STEP_HEADER, trace, traceEvents, ts } from '../support/profile-text.ts';
 

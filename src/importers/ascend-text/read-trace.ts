@@ -4,9 +4,9 @@ import { createInterner, type Interner } from '../../base/interner.ts';
 import type { Frame, Spans, TraceTables } from '../../model/capture.ts';
 import { firstUserFrame } from '../call-stack.ts';
 import { CANN_KEPT } from '../cann-calls.ts';
+import { findArg, type RawEvent, type ScanResult, scanTrace } from '../scan-trace.ts';
 import { createFlows, type Flows } from './flows.ts';
 import type { Origin } from './origin.ts';
-import { findArg, type RawEvent, type ScanResult, scanTrace } from './scan-trace.ts';
 
 const X = 88;
 const M = 77;

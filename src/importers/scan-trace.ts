@@ -5,7 +5,7 @@
  * Accepts a bare array or an object that holds `traceEvents`, a missing `]`, a comma before `]`, a leading comma, half an event at the end.
  */
 
-import { createFeeder } from '../feeder.ts';
+import { createFeeder } from './feeder.ts';
 
 /** Byte ranges into `buf` of the event just scanned; -1 when absent. Valid only during the callback. */
 export interface RawEvent {
