@@ -13,7 +13,7 @@ const Int = z.number().int();
 const F64 = z.instanceof(Float64Array).refine((column) => column.every(plain));
 const I32 = z.instanceof(Int32Array);
 const U8 = z.instanceof(Uint8Array);
-const Spans = z.object({ start: z.array(Num), end: z.array(Num) }).refine((s) => s.start.length === s.end.length);
+const Spans = z.object({ start: F64, end: F64 }).refine((s) => s.start.length === s.end.length);
 const Frame = z.object({ file: Text, line: Int, func: Text });
 const Param = z.union([z.string(), Num, z.boolean(), z.null(), z.array(z.union([z.string(), Num]))]);
 const Message = z.object({ text: z.object({ en: Text, zh: Text }), params: z.record(z.string(), Param).optional() });
@@ -31,6 +31,7 @@ const Settings = z.looseObject({
   torch: Text.nullable(),
   torchNpu: Text.nullable(),
   soc: Text.nullable(),
+  deviceMemory: Num.nullable().default(null),
   env: z.record(z.string(), Text),
 });
 
@@ -48,6 +49,51 @@ const Breakdown = z.object({
   source: Text,
 });
 
+const Curve = z
+  .object({ start: F64, allocatedMin: F64, allocatedMax: F64, reserved: F64, active: F64 })
+  .refine(
+    (c) => [c.allocatedMin, c.allocatedMax, c.reserved, c.active].every((v) => v.length === c.start.length) && c.start.length <= 4_096,
+  );
+const Block = z.object({ name: Text, bytes: Num, start: Num, end: Num, step: Int });
+/** Facts of a digest made before memory was read hold none. */
+const Memory = z
+  .object({
+    curve: Curve,
+    steps: z
+      .array(
+        z.object({
+          floor: Num,
+          peak: Num,
+          reservedFloor: Num,
+          reservedPeak: Num,
+          grows: Int,
+          shrinks: Int,
+          splintered: Int,
+          allocatorNs: Num,
+        }),
+      )
+      .max(10_000),
+    components: z
+      .array(
+        z.object({
+          component: Text,
+          peakAllocated: Num,
+          peakAllocatedAt: Num,
+          peakReserved: Num,
+          peakReservedAt: Num,
+          peakActive: Num,
+        }),
+      )
+      .max(200),
+    growths: z.array(z.object({ at: Num, step: Int, needed: Num, unused: Num, taken: Num })).max(200),
+    blocks: z.array(Block).max(1_000),
+    peakBlock: Block.nullable(),
+    held: z.array(z.object({ name: Text, bytes: z.array(Num), count: z.array(Num), frame: Frame.nullable() })).max(1_000),
+    modules: z.array(z.object({ name: Text, peak: Num })).max(1_000),
+  })
+  .nullable()
+  .default(null);
+
 const inside = (index: Int32Array, length: number): boolean => index.every((i) => i >= -1 && i < length);
 
 const Tape = z
@@ -59,6 +105,8 @@ const Tape = z
     launch: F64,
     type: I32,
     types: z.array(Text),
+    shape: I32,
+    shapes: z.array(Text),
     collective: I32,
     step: I32,
     frame: I32,
@@ -68,8 +116,10 @@ const Tape = z
     optimizer: Spans,
     launchInterval: Num,
   })
-  .refine((t) => [t.kind, t.stream, t.duration, t.launch, t.type, t.collective, t.step, t.frame].every((c) => c.length === t.start.length))
-  .refine((t) => inside(t.frame, t.frames.length) && t.type.every((i) => i >= 0 && i < t.types.length));
+  .refine((t) =>
+    [t.kind, t.stream, t.duration, t.launch, t.type, t.shape, t.collective, t.step, t.frame].every((c) => c.length === t.start.length),
+  )
+  .refine((t) => inside(t.frame, t.frames.length) && inside(t.shape, t.shapes.length) && t.type.every((i) => i >= 0 && i < t.types.length));
 
 export const RankFactsSchema = z
   .looseObject({
@@ -160,6 +210,7 @@ export const RankFactsSchema = z
     opStatistic: z.array(z.object({ type: Text, core: Text, count: Num, totalUs: Num })),
     apis: z.array(z.object({ level: Text, name: Text, totalUs: Num, count: Num })),
     hostOps: z.array(z.object({ name: Text, count: Num, hostTotalUs: Num, frame: Frame.nullable() })),
+    memory: Memory,
     inputs: z.array(Input),
     notes: z.array(Message),
   })

@@ -43,9 +43,9 @@ function shifted(rank: RankFacts, ns: number): RankFacts {
       ...tape,
       start: move(tape.start),
       launch: move(tape.launch),
-      busy: union(tape.busy.start.map((s, i) => [s + ns, tape.busy.end[i]! + ns] as const)),
+      busy: { start: move(tape.busy.start), end: move(tape.busy.end) },
       syncs: { start: move(tape.syncs.start), end: move(tape.syncs.end) },
-      optimizer: union(tape.optimizer.start.map((s, i) => [s + ns, tape.optimizer.end[i]! + ns] as const)),
+      optimizer: { start: move(tape.optimizer.start), end: move(tape.optimizer.end) },
     },
   };
 }

@@ -1,4 +1,4 @@
-import { covered, type Intervals, union } from '../../base/intervals.ts';
+import { covered, EMPTY, type Intervals, unionSorted } from '../../base/intervals.ts';
 import { median } from '../../base/statistics.ts';
 import { COMPUTE } from '../../model/facts.ts';
 import type { JobFacts } from './index.ts';
@@ -91,11 +91,7 @@ export function lateness(job: JobFacts): Lateness {
 }
 
 function computeUnion(tape: JobFacts['ranks'][number]['tape']): Intervals {
-  const list: [number, number][] = [];
-  if (tape !== null)
-    for (let i = 0; i < tape.start.length; i++)
-      if (tape.kind[i] === COMPUTE) list.push([tape.start[i]!, tape.start[i]! + tape.duration[i]!]);
-  return union(list);
+  return tape === null ? EMPTY : unionSorted(tape.start, tape.duration, (i) => tape.kind[i] === COMPUTE);
 }
 
 /** Stage of each rank index; all 0 without pipeline parallelism. */

@@ -23,7 +23,7 @@ function longestGaps(rank: RankFacts): (Gap | null)[] {
     ...(rank.compile?.calls ?? []).map((c) => [c.start, c.end] as const),
     ...Array.from(tape.syncs.start, (s, i) => [s, tape.syncs.end[i]!] as const),
   ]);
-  const launches = [...tape.launch].filter((t) => !Number.isNaN(t)).sort((a, b) => a - b);
+  const launches = tape.launch.filter((t) => !Number.isNaN(t)).sort();
   return rank.steps.map((step) => {
     let best: Gap | null = null;
     let from = step.start;

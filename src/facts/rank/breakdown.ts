@@ -1,4 +1,4 @@
-import { clip, complement, type Intervals, intersect, length, subtract, union, unionSorted } from '../../base/intervals.ts';
+import { clip, complement, type Intervals, intersect, length, subtract, unionSorted, unite } from '../../base/intervals.ts';
 import type { RankCapture, Spans } from '../../model/capture.ts';
 import { COMMUNICATION, COMPUTE, type StepFacts, type Tape } from '../../model/facts.ts';
 import type { StepWindow } from './windows.ts';
@@ -39,6 +39,7 @@ export function stepFacts(capture: RankCapture, windows: readonly StepWindow[], 
     }
     return tape === null ? [] : fromKernels(capture, tape);
   }
+  const work = workOf(tape);
   const rows = new Map(capture.stepTrace.map((r) => [r.step, r] as const));
   return windows.map((window) => {
     const row = rows.get(window.id);
@@ -97,7 +98,7 @@ export function stepFacts(capture: RankCapture, windows: readonly StepWindow[], 
       id: window.id,
       start: from,
       end: to,
-      breakdown: { ...unionSplit(capture, tape, from, to), stepMs, preparingMs: preparingOf(tape, window), tailMs: Number.NaN },
+      breakdown: { ...unionSplit(capture, work(), from, to), stepMs, preparingMs: preparingOf(tape, window), tailMs: Number.NaN },
     };
   });
 }
@@ -128,27 +129,25 @@ interface Work {
   readonly communication: Intervals;
 }
 
-const works = new WeakMap<Tape, Work>();
-
-/** Both kinds of work of the whole tape, merged once for all steps: kernel tables alone name thousands of them. */
-function workOf(tape: Tape): Work {
-  let work = works.get(tape);
-  if (work === undefined) {
+/** Both kinds of work of the whole tape, merged once for all steps (kernel tables alone name thousands of them) and only if asked for. */
+function workOf(tape: Tape | null): () => Work | null {
+  let work: Work | null = null;
+  return () => {
+    if (tape === null) return null;
     const of = (kind: number): Intervals => unionSorted(tape.start, tape.duration, (i) => tape.kind[i] === kind);
-    work = { compute: of(COMPUTE), communication: of(COMMUNICATION) };
-    works.set(tape, work);
-  }
-  return work;
+    work ??= { compute: of(COMPUTE), communication: of(COMMUNICATION) };
+    return work;
+  };
 }
 
 function unionSplit(
   capture: RankCapture,
-  tape: Tape | null,
+  work: Work | null,
   from: number,
   to: number,
 ): Omit<StepFacts['breakdown'], 'stepMs' | 'preparingMs' | 'tailMs'> {
   const source = capture.trace !== null && capture.trace.device.name.length > 0 ? capture.files.trace : capture.files.kernels;
-  if (tape === null) {
+  if (work === null) {
     const none = Number.NaN;
     return {
       stageMs: none,
@@ -161,14 +160,10 @@ function unionSplit(
       source,
     };
   }
-  const work = workOf(tape);
   const compute = clip(work.compute, from, to);
   const communication = clip(work.communication, from, to);
   const exposed = length(subtract(communication, compute)) / MS;
-  const both = union([
-    ...compute.start.map((s, i) => [s, compute.end[i]!] as const),
-    ...communication.start.map((s, i) => [s, communication.end[i]!] as const),
-  ]);
+  const both = unite(compute, communication);
   const first = both.start[0] ?? from;
   const last = both.end[both.end.length - 1] ?? from;
   const free = length(complement(both, first, last)) / MS;
@@ -206,10 +201,11 @@ function fromKernels(capture: RankCapture, tape: Tape): StepFacts[] {
     const last = tape.busy.end[tape.busy.end.length - 1]!;
     ids.set(null, [tape.busy.start[0]!, last]);
   }
+  const work = workOf(tape);
   return [...ids].map(([id, [from, to]]) => ({
     id,
     start: Number.NaN,
     end: Number.NaN,
-    breakdown: { ...unionSplit(capture, tape, from, to), stepMs: Number.NaN, preparingMs: Number.NaN, tailMs: Number.NaN },
+    breakdown: { ...unionSplit(capture, work(), from, to), stepMs: Number.NaN, preparingMs: Number.NaN, tailMs: Number.NaN },
   }));
 }

@@ -19,7 +19,8 @@ export function collectiveFacts(
   windows: readonly StepWindow[],
   tape: Tape | null,
 ): { calls: CollectiveFacts[]; nodeCall: Int32Array } {
-  const computing = tape === null ? EMPTY : unionSorted(tape.start, tape.duration, (i) => tape.kind[i] === COMPUTE);
+  const computing =
+    tape?.kind.includes(COMMUNICATION) === true ? unionSorted(tape.start, tape.duration, (i) => tape.kind[i] === COMPUTE) : EMPTY;
   const soloGroups = new Set(capture.groups.filter((g) => g.ranks.length === 1).map((g) => g.hash));
   const fullHash = new Map<string, string>();
   for (const g of capture.groups) {

@@ -48,8 +48,12 @@ export function layoutFacts(capture: RankCapture, windows: readonly StepWindow[]
   for (const [step, rows] of byStep) {
     const list = rows.view().sort((a, b) => kernels.start[a]! - kernels.start[b]!);
     const spans: [number, number][] = [];
-    const starts = Float64Array.from(list, (row) => kernels.start[row]!);
-    const durations = Float64Array.from(list, (row) => kernels.duration[row]!);
+    const starts = new Float64Array(list.length);
+    const durations = new Float64Array(list.length);
+    for (let i = 0; i < list.length; i++) {
+      starts[i] = kernels.start[list[i]!]!;
+      durations[i] = kernels.duration[list[i]!]!;
+    }
     const removable = new Set<number>();
     let removableNs = 0;
     let count = 0;
@@ -84,7 +88,10 @@ export function layoutFacts(capture: RankCapture, windows: readonly StepWindow[]
         sites.set(description, { description, count: 1, ns, frame, line: kernels.line[row]! });
       }
     }
-    const nodes = [...list.filter((row) => removable.has(row))].map((row) => nodeOf(kernels.start[row]!)).filter((node) => node >= 0);
+    const nodes = [...removable]
+      .sort((a, b) => kernels.start[a]! - kernels.start[b]!)
+      .map((row) => nodeOf(kernels.start[row]!))
+      .filter((node) => node >= 0);
     steps.push({ step, count, ns: length(union(spans)), computeNs: length(unionSorted(starts, durations)), removable: nodes, removableNs });
   }
   steps.sort((a, b) => a.step - b.step);

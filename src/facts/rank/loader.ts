@@ -1,4 +1,4 @@
-import { covered, type Intervals } from '../../base/intervals.ts';
+import type { Intervals } from '../../base/intervals.ts';
 import type { RankCapture } from '../../model/capture.ts';
 import type { LoaderFacts } from '../../model/facts.ts';
 import { hostRanges } from './host-ranges.ts';
@@ -47,7 +47,7 @@ function stallOf(start: number, end: number, idle: Intervals, launchAfter: (gapE
     const to = idle.end[i]!;
     // The task that ended this gap was already issued when the fetch began: the device waited for something else.
     if (launchAfter(to) < start) continue;
-    total += covered({ start: [idle.start[i]!], end: [to] }, start, end);
+    total += Math.max(0, Math.min(to, end) - Math.max(idle.start[i]!, start));
   }
   return total;
 }

@@ -1,7 +1,8 @@
 import { f64, i32 } from '../../base/columns.ts';
 import { union, unionSorted } from '../../base/intervals.ts';
+import { lookupIn, sortedRows } from '../../base/lookup.ts';
 import { quantile } from '../../base/statistics.ts';
-import type { RankCapture } from '../../model/capture.ts';
+import type { KernelTable, Lookup, RankCapture } from '../../model/capture.ts';
 import { COMMUNICATION, COMPUTE, COPY, type Tape } from '../../model/facts.ts';
 import { type StepWindow, windowAt } from './windows.ts';
 
@@ -13,6 +14,10 @@ const COPY_NAME = /^(MEMCPY|Memcpy|memcpy)/;
 const DEVICE_READ = 30_000;
 const BLOCKING_OP = /^(aten::(_local_scalar_dense|nonzero|masked_select|_unique2?|unique_dim|equal)|Event::synchronize)$/;
 const BLOCKING = /^AscendCL@aclrt(Synchronize(Stream|Device|Event)|Memcpy$)/;
+
+/** Distinct input shapes kept per rank; a job of dynamic shapes has one per step and operator. */
+const MAX_SHAPES = 2_000;
+const MAX_SHAPE_LENGTH = 200;
 
 /** Dense launches are closer than this; longer distances are loader, sync or user code. */
 const DENSE_NS = 2_000_000;
@@ -33,6 +38,8 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
   const launch = f64();
   const type = i32();
   const frame = i32();
+  const shape = i32();
+  const shapes = shapeTable(names, kernels);
   const types: string[] = [];
   const typeIds = new Map<string, number>();
   const typeId = (text: string): number => {
@@ -44,10 +51,8 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
     }
     return id;
   };
-  const kernelAt = new Map<number, number>();
-  if (kernels !== null && trace !== null && trace.device.name.length > 0) {
-    for (let i = 0; i < kernels.start.length; i++) if (kernels.isCommunication[i] === 0) kernelAt.set(kernels.start[i]!, i);
-  }
+  const kernelAt = kernels === null || trace === null || trace.device.name.length === 0 ? null : kernelsByStart(kernels);
+  const kernelRow = (at: number): number | undefined => kernelAt?.get(at) ?? kernelAt?.get(at - 1) ?? kernelAt?.get(at + 1);
   const kernelType = (row: number | undefined): string | null => {
     if (row === undefined || kernels === null) return null;
     const id = kernels.type[row]!;
@@ -77,7 +82,9 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
       duration.push(trace.device.duration[i]!);
       launch.push(trace.launches.get(trace.device.stream[i]!)?.get(at) ?? issued?.at ?? Number.NaN);
       // The same start may differ by 1 ns between kernel_details and the trace.
-      type.push(typeId(of === COPY ? name : (kernelType(kernelAt.get(at) ?? kernelAt.get(at - 1) ?? kernelAt.get(at + 1)) ?? name)));
+      const row = of === COPY ? undefined : kernelRow(at);
+      type.push(typeId(kernelType(row) ?? name));
+      shape.push(shapes.of(row));
       frame.push(issued === undefined ? -1 : frameAt(issued.tid, issued.at));
     }
   } else if (kernels !== null) {
@@ -89,6 +96,7 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
       duration.push(kernels.duration[i]!);
       launch.push(Number.NaN);
       type.push(typeId(kernelType(i) ?? 'unknown'));
+      shape.push(shapes.of(i));
       frame.push(-1);
     }
   }
@@ -104,6 +112,7 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
       launch.push(trace.launches.get(trace.collective.row[i]!)?.get(at) ?? issued?.at ?? Number.NaN);
       type.push(typeId(names.get(trace.collective.name[i]!)));
       frame.push(issued === undefined ? -1 : frameAt(issued.tid, issued.at));
+      shape.push(-1);
     }
   } else if (kernels !== null) {
     for (let i = 0; i < kernels.start.length; i++) {
@@ -114,6 +123,7 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
       duration.push(kernels.duration[i]!);
       launch.push(Number.NaN);
       type.push(typeId(kernels.name[i]! >= 0 ? names.get(kernels.name[i]!) : 'unknown'));
+      shape.push(-1);
       frame.push(-1);
     }
   }
@@ -145,25 +155,29 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
   const at = start.view();
   const count = at.length;
   const sorted = !at.some((value, i) => i > 0 && value < at[i - 1]!);
-  const order = sorted ? undefined : Int32Array.from({ length: count }, (_, i) => i).sort((a, b) => at[a]! - at[b]! || a - b);
+  const order = sorted ? undefined : sortedRows(count, (a, b) => at[a]! - at[b]! || a - b);
   const launches = launch.take(order);
   const starts = start.take(order);
   const durations = duration.take(order);
-  const steps = Int32Array.from(starts, (at, i) => {
-    const by = launches[i]!;
-    const found = Number.isNaN(by) ? -1 : windowAt(windows, by);
-    return found === -1 ? windowAt(windows, at) : found;
-  });
+  const steps = new Int32Array(count);
+  const collective = new Int32Array(count);
+  for (let i = 0; i < count; i++) {
+    const found = Number.isNaN(launches[i]!) ? -1 : windowAt(windows, launches[i]!);
+    steps[i] = found === -1 ? windowAt(windows, starts[i]!) : found;
+    collective[i] = Math.max(-1, (order?.[i] ?? i) - firstCollective);
+  }
   return {
-    kind: Uint8Array.from(kind.take(order)),
+    kind: new Uint8Array(kind.take(order)),
     stream: stream.take(order),
     start: starts,
     duration: durations,
     launch: launches,
     type: type.take(order),
     types,
+    shape: shape.take(order),
+    shapes: shapes.list,
     /** Position in trace order for now; `collectives.ts` replaces it by the index of the matched call. */
-    collective: Int32Array.from({ length: count }, (_, n) => Math.max(-1, (order?.[n] ?? n) - firstCollective)),
+    collective,
     step: steps,
     frame: frame.take(order),
     frames: trace?.frames ?? [],
@@ -171,6 +185,35 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
     syncs: { start: Float64Array.from(syncStart), end: Float64Array.from(syncEnd) },
     optimizer: union(optimizer),
     launchInterval: launchIntervalOf(launches),
+  };
+}
+
+/** Row of the compute kernel that starts at an instant. */
+function kernelsByStart({ start, isCommunication }: KernelTable): Lookup<number> {
+  const at = (row: number): number => (Number.isNaN(start[row]!) ? Number.MAX_VALUE : start[row]!);
+  const rows = sortedRows(start.length, (a, b) => at(a) - at(b) || a - b).filter((row) => isCommunication[row] === 0);
+  return lookupIn(rows, at, (row) => row);
+}
+
+/** Input shapes of kernel rows as numbers into a bounded list; -1 when unknown or beyond the bound. */
+function shapeTable(
+  names: RankCapture['names'],
+  kernels: RankCapture['kernels'],
+): { list: string[]; of: (row: number | undefined) => number } {
+  const list: string[] = [];
+  const ids = new Map<number, number>();
+  return {
+    list,
+    of(row) {
+      const name = row === undefined || kernels === null ? -1 : kernels.inputShapes[row]!;
+      if (name < 0) return -1;
+      const known = ids.get(name);
+      if (known !== undefined) return known;
+      if (list.length === MAX_SHAPES) return -1;
+      ids.set(name, list.length);
+      list.push(names.get(name).slice(0, MAX_SHAPE_LENGTH));
+      return list.length - 1;
+    },
   };
 }
 

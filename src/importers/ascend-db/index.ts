@@ -42,6 +42,18 @@ const NOTE = {
   unreadable: { en: 'could not be read: {why:code}', zh: '无法读取：{why:code}' },
 } as const;
 
+/** The files of a rank folder that are opened. */
+export function filesRead(entries: readonly ProfileEntry[]): ProfileEntry[] {
+  const main = mainDatabase(entries);
+  const read = entries.filter((e) => e === main || leaf(e.path) === ANALYSIS || isSide(leaf(e.path)));
+  const logs = new Set(read.map((e) => `${e.path}-wal`));
+  return [...read, ...entries.filter((e) => logs.has(e.path))];
+}
+
+function isSide(name: string): boolean {
+  return INFO.test(name) || name === 'profiler_metadata.json';
+}
+
 /** Reads one rank folder of the database export. A damaged table costs that table, a damaged file that file, never the rank. */
 export async function readRank(folder: RankFolder, onBytes: (bytes: number) => void): Promise<RankCapture> {
   const names = createInterner();
@@ -67,7 +79,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     const record = (status: InputRecord['status'], kind: string, note: L10n | null, params: Record<string, ParamValue> = {}): void => {
       inputs.push({ path: entry.path, kind, bytes: entry.bytes, status, note: note === null ? null : { text: note, params } });
     };
-    if (entry !== main && name !== ANALYSIS && info === null && name !== 'profiler_metadata.json') {
+    if (entry !== main && name !== ANALYSIS && !isSide(name)) {
       if (name === 'analyse.done') record('used', 'marker', null);
       else if (databaseRank(name) !== null) record('ignored', 'database', NOTE.another);
       else if (name.endsWith('.db-wal')) record(entry.bytes > 0 ? 'used' : 'ignored', 'log', entry.bytes > 0 ? NOTE.log : NOTE.emptyLog);
@@ -121,6 +133,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     folder: folder.folder,
     rank: fileRank ?? (mainRank !== null && mainRank >= 0 ? mainRank : null) ?? infoRank ?? own?.rank ?? rankFromFolder(folder.folder),
     device: own?.device ?? null,
+    hardware: null,
     originUs,
     files: filesOf(main, collectives.length > 0),
     names,
@@ -128,6 +141,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
       ...settings,
       env: { ...own?.env, ...metadata?.env },
       soc: metadata?.soc ?? own?.soc ?? null,
+      deviceMemory: metadata?.deviceMemory ?? own?.deviceMemory ?? null,
       torch: metadata?.torch ?? own?.torch ?? null,
       torchNpu: settings.torchNpu ?? metadata?.torchNpu ?? own?.torchNpu ?? null,
     },
@@ -142,6 +156,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     apis: [],
     operators: [],
     hostOps: [],
+    memory: capture?.memory ?? null,
     inputs,
     notes: [],
   };

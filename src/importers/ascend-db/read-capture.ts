@@ -1,9 +1,11 @@
-import { f64, i32 } from '../../base/columns.ts';
+import { type Column, f64, i32 } from '../../base/columns.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Interner } from '../../base/interner.ts';
-import type { KernelTable, TraceTables } from '../../model/capture.ts';
+import { countUpTo, lastRowOf, lookupIn, sortedRows } from '../../base/lookup.ts';
+import type { KernelTable, MemoryTables, TraceTables } from '../../model/capture.ts';
 import { type DatabaseClock, findClock } from './clock.ts';
 import type { Database } from './database.ts';
+import { readCounters, readFrequency } from './read-counters.ts';
 import { type CollectiveColumns, type DeviceColumns, kernelColumns, readCommunication, readTasks } from './read-device.ts';
 import {
   type HostInput,
@@ -17,6 +19,7 @@ import {
   readSteps,
   wantedLaunches,
 } from './read-host.ts';
+import { readMemory } from './read-memory.ts';
 import { type DatabaseMetadata, readMetadata } from './read-metadata.ts';
 import { createStrings } from './strings.ts';
 
@@ -30,6 +33,7 @@ export interface DatabaseCapture {
   readonly originUs: number | null;
   readonly trace: TraceTables | null;
   readonly kernels: KernelTable | null;
+  readonly memory: MemoryTables | null;
   readonly metadata: DatabaseMetadata | null;
   readonly damage: readonly Damage[];
   /** Tables a profile has and this file has not. */
@@ -52,13 +56,15 @@ export function readCapture(db: Database, names: Interner): DatabaseCapture {
   const lacking = EXPECTED.filter((name) => db.table(name) === null);
   const metadata = guard('META_DATA', () => readMetadata(db));
   const clock = guard('STEP_TIME', () => findClock(db));
-  if (clock === null) return { originUs: null, trace: null, kernels: null, metadata, damage, lacking };
+  if (clock === null) return { originUs: null, trace: null, kernels: null, memory: null, metadata, damage, lacking };
   const { trace, kernels } = readTables(db, clock, names, metadata?.device ?? null, guard);
+  const memory = readMemory({ db, clock, strings: createStrings(db, names), device: metadata?.device ?? null }, trace.steps, guard);
   const isEmpty = trace.device.name.length + trace.collective.name.length + trace.host.name.length + trace.steps.length === 0;
   return {
     originUs: clock.us,
     trace: isEmpty ? null : { ...trace, truncated: damage.length > 0 },
     kernels,
+    memory: memory.tables(),
     metadata,
     damage,
     lacking,
@@ -90,6 +96,8 @@ function readTables(
   const host = hostTables();
   guard('TASK', () => readTasks(input, tasks, kernels));
   guard('COMMUNICATION_OP', () => readCommunication(input, collectives));
+  guard('TASK_PMU_INFO', () => readCounters(input, kernels));
+  const frequency = guard('AICORE_FREQ', () => readFrequency(input)) ?? null;
   const collectiveName = collectives.name.view();
   collectives.start.view().forEach((start, i) => {
     kernels.pushCollective(collectiveName[i]!, start, collectives.duration.view()[i]!);
@@ -100,55 +108,38 @@ function readTables(
   const launched = wantedLaunches(tasks.connection.view(), collectives.connection.view());
   const cann = { name: i32(), start: f64(), duration: f64(), tid: i32() };
   guard('CANN_API', () => readCann(input, cann, launched));
-  const connected = { opOf: new Map<number, number>(), queue: [] as Queue[] };
-  guard('CONNECTION_IDS', () => connect(input, host, launched, connected));
-  connected.queue.sort((a, b) => a.start - b.start);
+  const connected = connections(launched);
+  guard('CONNECTION_IDS', () => readConnections(input, host, launched, connected));
+  const queue = queueOf(host, connected);
   const lanes = guard('OVERLAP_ANALYSIS', () => readLanes(input)) ?? null;
   const gc = guard('GC_RECORD', () => readSpans(input, 'GC_RECORD')) ?? { start: new Float64Array(), duration: new Float64Array() };
 
   const order = hostOrder(host);
-  const hostNames = host.name.view();
   const starts = host.start.view();
-  const durations = host.duration.view();
   const threads = host.tid.view();
-  const chains = host.chain.view();
-  const launches = new Map<number, Map<number, number>>();
-  const issued = new Map<number, { at: number; tid: number }>();
-  const issuer = issuerOf(host, order, connected.queue);
-  const join = (row: number, start: number, connection: number): void => {
-    const launch = launched.of.get(connection) ?? -1;
-    const at = launch === -1 ? Number.NaN : launched.at[launch]!;
-    const isLaunched = !Number.isNaN(at);
-    if (isLaunched) {
-      let stream = launches.get(row);
-      if (stream === undefined) {
-        stream = new Map();
-        launches.set(row, stream);
-      }
-      stream.set(start, at);
-    }
-    const op = connected.opOf.get(connection);
-    const from = op === undefined ? (isLaunched ? issuer(at, launched.tid[launch]!) : null) : { at: starts[op]!, tid: threads[op]! };
-    if (from !== null) issued.set(start, from);
+  const issuer = issuerOf(host, order, queue);
+  const issuedBy = (connection: number): { at: number; tid: number } | null => {
+    const launch = launched.of(connection);
+    if (launch === -1) return null;
+    const op = connected.opOf[launch]!;
+    if (op !== -1) return { at: starts[op]!, tid: threads[op]! };
+    const at = launched.at[launch]!;
+    return Number.isNaN(at) ? null : issuer(at, launched.tid[launch]!);
   };
-  const taskStart = tasks.start.view();
-  tasks.stream.view().forEach((stream, i) => {
-    join(stream, taskStart[i]!, tasks.connection.view()[i]!);
-  });
-  const collectiveStart = collectives.start.view();
-  collectives.row.view().forEach((row, i) => {
-    join(row, collectiveStart[i]!, collectives.connection.view()[i]!);
-  });
+  const work = deviceWork(tasks, collectives);
+  const chains = host.chain.view();
+  const frame = new Int32Array(order.length);
+  for (let i = 0; i < order.length; i++) frame[i] = frameOf.get(chains[order[i]!]!) ?? -1;
   return {
     kernels: kernels.table(),
     trace: {
       steps,
       host: {
-        name: Int32Array.from(order, (i) => hostNames[i]!),
-        start: Float64Array.from(order, (i) => starts[i]!),
-        duration: Float64Array.from(order, (i) => durations[i]!),
-        tid: Int32Array.from(order, (i) => threads[i]!),
-        frame: Int32Array.from(order, (i) => frameOf.get(chains[i]!) ?? -1),
+        name: inOrder(host.name.view(), order, new Int32Array(order.length)),
+        start: inOrder(starts, order, new Float64Array(order.length)),
+        duration: inOrder(host.duration.view(), order, new Float64Array(order.length)),
+        tid: inOrder(threads, order, new Int32Array(order.length)),
+        frame,
       },
       cann: { name: cann.name.view(), start: cann.start.view(), duration: cann.duration.view(), tid: cann.tid.view() },
       device: {
@@ -166,119 +157,193 @@ function readTables(
         count: collectives.count.view(),
         dataType: collectives.dataType.view(),
       },
-      launches,
-      issued,
-      queue: connected.queue,
+      launches: launchesByLane(work, launched),
+      issued: lookupIn(
+        work.rows.filter((row) => issuedBy(work.connection(row)) !== null),
+        work.start,
+        (row) => issuedBy(work.connection(row)) ?? undefined,
+      ),
+      queue: withCalls(queue, cann.start.view(), cann.tid.view()),
       lanes,
       frames,
       gc,
+      frequency,
       truncated: false,
     },
   };
 }
 
-type Queue = TraceTables['queue'][number];
-
-/** By start, the enclosing operator first. */
-function hostOrder(host: HostTables): Uint32Array {
-  const start = host.start.view();
-  const duration = host.duration.view();
-  return Uint32Array.from(start, (_, i) => i).sort((a, b) => start[a]! - start[b]! || duration[b]! - duration[a]! || a - b);
+function inOrder<A extends Float64Array | Int32Array>(values: ArrayLike<number>, order: Int32Array, out: A): A {
+  for (let i = 0; i < order.length; i++) out[i] = values[order[i]!]!;
+  return out;
 }
 
-/**
- * CONNECTION_IDS gives each operator and each end of the task queue its connections: an operator those of its kernels' launches, the
- * two ends of the queue one in common.
- */
-function connect({ db }: HostInput, host: HostTables, launched: Launches, out: { opOf: Map<number, number>; queue: Queue[] }): void {
+/** By start, the enclosing operator first. */
+function hostOrder(host: HostTables): Int32Array {
+  const start = host.start.view();
+  const duration = host.duration.view();
+  return sortedRows(start.length, (a, b) => start[a]! - start[b]! || duration[b]! - duration[a]! || a - b);
+}
+
+/** Tasks and collectives as one table; `lane` is the stream, or the row of the collective's group. */
+interface DeviceWork {
+  /** Ascending by start; of equal starts, the later row is found. */
+  readonly rows: Int32Array;
+  start(row: number): number;
+  connection(row: number): number;
+  lane(row: number): number;
+}
+
+function deviceWork(tasks: DeviceColumns, collectives: CollectiveColumns): DeviceWork {
+  const count = tasks.start.length;
+  const of =
+    (first: Column<Float64Array> | Column<Int32Array>, second: Column<Float64Array> | Column<Int32Array>) =>
+    (row: number): number =>
+      row < count ? first.at(row) : second.at(row - count);
+  const start = of(tasks.start, collectives.start);
+  const rows = sortedRows(count + collectives.start.length, (a, b) => start(a) - start(b) || a - b);
+  return { rows, start, connection: of(tasks.connection, collectives.connection), lane: of(tasks.stream, collectives.row) };
+}
+
+function launchesByLane(work: DeviceWork, launched: Launches): TraceTables['launches'] {
+  const at = (row: number): number => {
+    const launch = launched.of(work.connection(row));
+    return launch === -1 ? Number.NaN : launched.at[launch]!;
+  };
+  const rowsOf = new Map<number, Column<Int32Array>>();
+  for (const row of work.rows) {
+    if (Number.isNaN(at(row))) continue;
+    let rows = rowsOf.get(work.lane(row));
+    if (rows === undefined) {
+      rows = i32(16);
+      rowsOf.set(work.lane(row), rows);
+    }
+    rows.push(row);
+  }
+  return new Map([...rowsOf].map(([lane, rows]) => [lane, lookupIn(rows.take(), work.start, at)] as const));
+}
+
+/** Both ends of the task queue put together: a dequeue range with the instant and thread that enqueued it. Ascending by start. */
+interface Queue {
+  readonly start: Float64Array;
+  readonly end: Float64Array;
+  readonly tid: Float64Array;
+  readonly at: Float64Array;
+  readonly from: Float64Array;
+}
+
+/** What CONNECTION_IDS tells. It gives an operator the connections of its kernels' launches, and the two ends of the queue one in common. */
+interface Connections {
+  /** Operator of each launch, -1 when none claims it. */
+  readonly opOf: Int32Array;
+  readonly entered: { readonly connection: Column<Float64Array>; readonly end: Column<Int32Array> };
+  readonly left: { readonly connection: Column<Float64Array>; readonly end: Column<Int32Array> };
+}
+
+function connections(launched: Launches): Connections {
+  return {
+    opOf: new Int32Array(launched.at.length).fill(-1),
+    entered: { connection: f64(), end: i32() },
+    left: { connection: f64(), end: i32() },
+  };
+}
+
+/** `out` fills as the rows come, so that a damaged end costs only itself. */
+function readConnections({ db }: HostInput, host: HostTables, launched: Launches, out: Connections): void {
   const table = db.table('CONNECTION_IDS');
   if (table === null || !table.has('id') || !table.has('connectionId')) return;
-  const opOf = new Map<number, number>();
-  const links = host.link.view();
-  for (let i = 0; i < links.length; i++) if (links[i]! >= 0) opOf.set(links[i]!, i);
-  const endOf = new Map<number, number>();
-  const queue = {
-    start: host.queue.start.view(),
-    end: host.queue.end.view(),
-    tid: host.queue.tid.view(),
-    link: host.queue.link.view(),
-    leaves: host.queue.leaves.view(),
-  };
-  for (let i = 0; i < queue.link.length; i++) if (queue.link[i]! >= 0) endOf.set(queue.link[i]!, i);
-  const entered = new Map<number, number>();
-  const left = { connection: f64(), end: i32() };
+  const opAt = lastRowOf(host.link.view());
+  const endAt = lastRowOf(host.queue.link.view());
   for (const [id, connection] of db.rows('SELECT "id", "connectionId" FROM "CONNECTION_IDS"')) {
     if (typeof id !== 'number' || typeof connection !== 'number') continue;
-    const op = opOf.get(id);
-    if (op !== undefined && launched.of.has(connection)) out.opOf.set(connection, op);
-    const end = endOf.get(id);
-    if (end === undefined) continue;
-    if (queue.leaves[end] === 0) entered.set(connection, end);
-    else {
-      left.connection.push(connection);
-      left.end.push(end);
-    }
+    const op = opAt(id);
+    const launch = op === -1 ? -1 : launched.of(connection);
+    if (launch !== -1) out.opOf[launch] = op;
+    const end = endAt(id);
+    if (end === -1) continue;
+    const side = host.queue.leaves.at(end) === 0 ? out.entered : out.left;
+    side.connection.push(connection);
+    side.end.push(end);
   }
-  const ends = left.end.view();
-  left.connection.view().forEach((connection, i) => {
-    const from = entered.get(connection);
-    const end = ends[i]!;
-    if (from === undefined) return;
-    out.queue.push({
-      start: queue.start[end]!,
-      end: queue.end[end]!,
-      tid: queue.tid[end]!,
-      at: queue.start[from]!,
-      from: queue.tid[from]!,
-    });
-  });
+}
+
+function queueOf({ queue }: HostTables, { entered, left }: Connections): Queue {
+  const enteredAt = lastRowOf(entered.connection.view());
+  const enters = i32();
+  const leaves = i32();
+  for (let i = 0; i < left.end.length; i++) {
+    const from = enteredAt(left.connection.at(i));
+    if (from === -1) continue;
+    enters.push(entered.end.at(from));
+    leaves.push(left.end.at(i));
+  }
+  const order = sortedRows(leaves.length, (a, b) => queue.start.at(leaves.at(a)) - queue.start.at(leaves.at(b)) || a - b);
+  const column = (values: Column<Float64Array>, ends: Column<Int32Array>): Float64Array => {
+    const out = new Float64Array(order.length);
+    for (let i = 0; i < order.length; i++) out[i] = values.at(ends.at(order[i]!));
+    return out;
+  };
+  return {
+    start: column(queue.start, leaves),
+    end: column(queue.end, leaves),
+    tid: column(queue.tid, leaves),
+    at: column(queue.start, enters),
+    from: column(queue.tid, enters),
+  };
+}
+
+/** Rows by thread, in the order given. */
+function byThread(order: Iterable<number>, tidOf: (row: number) => number): Map<number, Int32Array> {
+  const lists = new Map<number, Column<Int32Array>>();
+  for (const row of order) {
+    let list = lists.get(tidOf(row));
+    if (list === undefined) {
+      list = i32(16);
+      lists.set(tidOf(row), list);
+    }
+    list.push(row);
+  }
+  return new Map([...lists].map(([tid, list]) => [tid, list.take()] as const));
 }
 
 /** Who asked for a launch that no operator claims (copies): the operator around its enqueue, or around the launch itself. */
-function issuerOf(
-  host: HostTables,
-  order: Uint32Array,
-  queue: readonly Queue[],
-): (at: number, tid: number) => { at: number; tid: number } | null {
+function issuerOf(host: HostTables, order: Int32Array, queue: Queue): (at: number, tid: number) => { at: number; tid: number } | null {
   const start = host.start.view();
   const duration = host.duration.view();
   const tids = host.tid.view();
-  const ops = new Map<number, number[]>();
-  for (const i of order) {
-    const list = ops.get(tids[i]!);
-    if (list === undefined) ops.set(tids[i]!, [i]);
-    else list.push(i);
-  }
-  const dequeues = new Map<number, Queue[]>();
-  for (const entry of queue) {
-    const list = dequeues.get(entry.tid);
-    if (list === undefined) dequeues.set(entry.tid, [entry]);
-    else list.push(entry);
-  }
-  /** Last of the list that starts at or before `at`. */
-  const before = <T>(list: readonly T[], at: number, startOf: (item: T) => number): number => {
-    let low = 0;
-    let high = list.length;
-    while (low < high) {
-      const mid = (low + high) >> 1;
-      if (startOf(list[mid]!) <= at) low = mid + 1;
-      else high = mid;
-    }
-    return low - 1;
-  };
+  const ops = byThread(order, (i) => tids[i]!);
+  const dequeues = byThread(queue.start.keys(), (i) => queue.tid[i]!);
+  const none = new Int32Array(0);
   return (at, tid) => {
-    const leaving = dequeues.get(tid) ?? [];
-    const entry = leaving[before(leaving, at, (q) => q.start)];
-    const queued = entry !== undefined && entry.end >= at;
-    const instant = queued ? entry.at : at;
-    const list = ops.get(queued ? entry.from : tid) ?? [];
-    const last = before(list, instant, (i) => start[i]!);
+    const leaving = dequeues.get(tid) ?? none;
+    const entry = leaving[countUpTo(leaving, (i) => queue.start[i]!, at) - 1];
+    const queued = entry !== undefined && queue.end[entry]! >= at;
+    const instant = queued ? queue.at[entry]! : at;
+    const list = ops.get(queued ? queue.from[entry]! : tid) ?? none;
+    const last = countUpTo(list, (i) => start[i]!, instant) - 1;
     for (let k = last; k >= 0 && k > last - 40; k--) {
       const op = list[k]!;
       if (start[op]! + duration[op]! >= instant) return { at: start[op]!, tid: tids[op]! };
     }
     return null;
   };
+}
+
+/** The dequeue ranges that hold a call of CANN that is kept: nobody asks for the others, and there are as many as kernels. */
+function withCalls(queue: Queue, callStart: Float64Array, callTid: Int32Array): TraceTables['queue'] {
+  const callsOf = byThread(
+    sortedRows(callStart.length, (a, b) => callStart[a]! - callStart[b]! || a - b),
+    (i) => callTid[i]!,
+  );
+  const out: TraceTables['queue'][number][] = [];
+  for (let i = 0; i < queue.start.length; i++) {
+    const calls = callsOf.get(queue.tid[i]!);
+    if (calls === undefined) continue;
+    const last = calls[countUpTo(calls, (c) => callStart[c]!, queue.end[i]!) - 1];
+    if (last === undefined || callStart[last]! < queue.start[i]!) continue;
+    out.push({ start: queue.start[i]!, end: queue.end[i]!, tid: queue.tid[i]!, at: queue.at[i]!, from: queue.from[i]! });
+  }
+  return out;
 }
 
 /** The lanes that MindStudio Insight adds to a file it opened. */

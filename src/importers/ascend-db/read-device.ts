@@ -1,6 +1,8 @@
 import { type Column, f64, i32 } from '../../base/columns.ts';
 import type { Interner } from '../../base/interner.ts';
-import type { KernelTable } from '../../model/capture.ts';
+import { lookupIn, sortedRows } from '../../base/lookup.ts';
+import { type KernelTable, NO_GROUP } from '../../model/capture.ts';
+import { createKernelGroups, type GroupKey } from '../kernel-groups.ts';
 import { opTypeFromName } from '../op-type.ts';
 import type { DatabaseClock } from './clock.ts';
 import type { Database, Table } from './database.ts';
@@ -62,6 +64,7 @@ const INFO_COLUMNS = [
   ['outputShapes'],
   ['outputFormats'],
   ['outputDataTypes'],
+  ['blockDim', 'blockNum'],
 ] as const;
 
 /** TASK with its rows of COMPUTE_TASK_INFO. `columns` and `kernels` fill as the rows come, so that a damaged end costs only itself. */
@@ -71,7 +74,7 @@ export function readTasks(input: DeviceInput, columns: DeviceColumns, kernels: K
   if (task === null || !task.has('startNs') || !task.has('endNs')) return;
   const info = db.table('COMPUTE_TASK_INFO');
   const joins = info?.has('globalTaskId') === true && task.has('globalTaskId');
-  const wrappers = wrapperKeys(input, task);
+  const isWrapper = wrapperTasks(input, task);
   const inner = joins ? [info.sql('globalTaskId'), ...INFO_COLUMNS.map((c) => info.sql(...c))] : [];
   const query = `SELECT ${[
     clock.sql(task, 'startNs'),
@@ -104,7 +107,7 @@ export function readTasks(input: DeviceInput, columns: DeviceColumns, kernels: K
         kept = !hasInfo || KEPT_TASK.test(strings.text(row[2]) ?? '');
         keptType.set(row[2], kept);
       }
-      if (!kept || (row[6] === NONE && wrappers.has(wrapperKey(row[3], row[5], row[4])))) continue;
+      if (!kept || (row[6] === NONE && isWrapper(row[3], row[5], row[4]))) continue;
     }
     columns.name.push(name >= 0 ? name : unnamed);
     columns.taskType.push(core);
@@ -120,15 +123,33 @@ function empty(db: Database, table: string): boolean {
   return true;
 }
 
-const wrapperKey = (stream: unknown, task: unknown, connection: unknown): string => `${stream}/${task}/${connection}`;
-
-/** A task with contexts is a shell around them (mixed kernels, collectives): its time is theirs. */
-function wrapperKeys({ db }: DeviceInput, task: Table): Set<string> {
-  const keys = new Set<string>();
-  if (!['streamId', 'taskId', 'connectionId', 'contextId'].every((c) => task.has(c))) return keys;
-  const query = `SELECT DISTINCT "streamId", "taskId", "connectionId" FROM "TASK" WHERE "contextId" <> ${NONE}`;
-  for (const [stream, id, connection] of db.rows(query)) keys.add(wrapperKey(stream, id, connection));
-  return keys;
+/** A task with contexts is a shell around them (mixed kernels, collectives): its time is theirs. True for such a stream, task and connection. */
+function wrapperTasks({ db }: DeviceInput, task: Table): (stream: unknown, task: unknown, connection: unknown) => boolean {
+  const columns = [f64(), f64(), f64()] as const;
+  if (['streamId', 'taskId', 'connectionId', 'contextId'].every((c) => task.has(c))) {
+    const query = `SELECT DISTINCT "streamId", "taskId", "connectionId" FROM "TASK" WHERE "contextId" <> ${NONE}`;
+    for (const row of db.rows(query)) columns.forEach((column, c) => void column.push(number(row[c])));
+  }
+  const keys = columns.map((column) => column.take());
+  const compare = (row: number, of: (column: number) => number): number => {
+    for (let c = 0; c < keys.length; c++) {
+      const difference = keys[c]![row]! - of(c);
+      if (difference !== 0) return difference;
+    }
+    return 0;
+  };
+  const rows = sortedRows(keys[0]!.length, (a, b) => compare(a, (c) => keys[c]![b]!));
+  return (...wanted) => {
+    const values = wanted.map(number);
+    let low = 0;
+    let high = rows.length;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (compare(rows[mid]!, (c) => values[c]!) < 0) low = mid + 1;
+      else high = mid;
+    }
+    return low < rows.length && compare(rows[low]!, (c) => values[c]!) === 0;
+  };
 }
 
 /** Rows of the kernel table as they are read; `table` puts them in start order. */
@@ -136,6 +157,8 @@ export interface KernelColumns {
   push(row: readonly unknown[], start: number, duration: number): void;
   /** A collective: kernel tables list them, too. */
   pushCollective(name: number, start: number, duration: number): void;
+  /** Adds a counter of a kernel, named by its task. Call it when all kernels are there. */
+  counters(): (task: number, figure: number, share: number) => void;
   table(): KernelTable | null;
 }
 
@@ -154,7 +177,10 @@ export function kernelColumns(names: Interner, strings: Strings): KernelColumns 
     outputTypes: i32(),
     communication: i32(),
     line: i32(),
+    group: i32(),
   };
+  const groups = createKernelGroups();
+  const key: number[] & GroupKey = [0, 0, 0, 0, 0, 0, 0, 0];
   let fromNames = false;
   const typeOfName = new Map<number, number>();
   const isCommunication = new Map<number, number>();
@@ -176,25 +202,37 @@ export function kernelColumns(names: Interner, strings: Strings): KernelColumns 
         type = known;
         fromNames = true;
       }
+      key[0] = type;
+      key[1] = strings.intern(row[10]);
+      key[2] = strings.intern(row[11]);
+      key[3] = strings.intern(row[13]);
+      key[4] = strings.intern(row[12]);
+      key[5] = strings.intern(row[14]);
+      key[6] = strings.intern(row[16]);
+      key[7] = strings.intern(row[15]);
       t.name.push(name);
       t.type.push(type);
-      t.core.push(strings.intern(row[10]));
+      t.core.push(key[1]);
       t.start.push(start);
       t.duration.push(duration);
-      t.inputShapes.push(strings.intern(row[11]));
-      t.inputFormats.push(strings.intern(row[12]));
-      t.inputTypes.push(strings.intern(row[13]));
-      t.outputShapes.push(strings.intern(row[14]));
-      t.outputFormats.push(strings.intern(row[15]));
-      t.outputTypes.push(strings.intern(row[16]));
+      t.inputShapes.push(key[2]);
+      t.inputTypes.push(key[3]);
+      t.inputFormats.push(key[4]);
+      t.outputShapes.push(key[5]);
+      t.outputTypes.push(key[6]);
+      t.outputFormats.push(key[7]);
       t.communication.push(communication);
       t.line.push(integer(row[7]));
+      const group = communication === 1 ? NO_GROUP : groups.of(key);
+      t.group.push(group);
+      groups.blocks(group, number(row[17]), duration);
     },
     pushCollective(name, start, duration) {
       t.name.push(name);
       t.start.push(start);
       t.duration.push(duration);
       t.communication.push(1);
+      t.group.push(NO_GROUP);
       for (const column of [
         t.type,
         t.core,
@@ -208,33 +246,39 @@ export function kernelColumns(names: Interner, strings: Strings): KernelColumns 
       ])
         column.push(-1);
     },
+    counters() {
+      const rows = sortedRows(t.line.length, (a, b) => t.line.at(a) - t.line.at(b) || a - b);
+      const find = lookupIn(
+        rows,
+        (row) => t.line.at(row),
+        (row) => row,
+      );
+      return (task, figure, share) => {
+        const row = task < 0 ? undefined : find.get(task);
+        if (row !== undefined) groups.pipe(t.group.at(row), figure, share, t.duration.at(row));
+      };
+    },
     table() {
       if (t.start.length === 0) return null;
       const starts = t.start.view();
-      const order = Uint32Array.from(starts, (_, i) => i).sort((a, b) => starts[a]! - starts[b]! || a - b);
-      const ints = (column: Column<Int32Array>): Int32Array => {
-        const values = column.view();
-        return Int32Array.from(order, (i) => values[i]!);
-      };
-      const floats = (column: Column<Float64Array>): Float64Array => {
-        const values = column.view();
-        return Float64Array.from(order, (i) => values[i]!);
-      };
+      const order = sortedRows(starts.length, (a, b) => starts[a]! - starts[b]! || a - b);
       return {
         step: new Int32Array(order.length).fill(-1),
-        name: ints(t.name),
-        type: ints(t.type),
-        core: ints(t.core),
-        start: floats(t.start),
-        duration: floats(t.duration),
-        inputShapes: ints(t.inputShapes),
-        inputFormats: ints(t.inputFormats),
-        outputShapes: ints(t.outputShapes),
-        outputFormats: ints(t.outputFormats),
-        inputTypes: ints(t.inputTypes),
-        outputTypes: ints(t.outputTypes),
-        isCommunication: Uint8Array.from(ints(t.communication)),
-        line: ints(t.line),
+        name: t.name.take(order),
+        type: t.type.take(order),
+        core: t.core.take(order),
+        start: t.start.take(order),
+        duration: t.duration.take(order),
+        inputShapes: t.inputShapes.take(order),
+        inputFormats: t.inputFormats.take(order),
+        outputShapes: t.outputShapes.take(order),
+        outputFormats: t.outputFormats.take(order),
+        inputTypes: t.inputTypes.take(order),
+        outputTypes: t.outputTypes.take(order),
+        isCommunication: new Uint8Array(t.communication.take(order)),
+        line: t.line.take(order),
+        group: new Uint16Array(t.group.take(order)),
+        groups: groups.table(),
         typesFromNames: fromNames,
       };
     },

@@ -199,8 +199,8 @@ export function readCann(
       }
     }
     if (type === RUNTIME || typeof connection !== 'number') continue;
-    const launch = launches.of.get(connection);
-    if (launch === undefined || launches.at[launch]! <= start) continue;
+    const launch = launches.of(connection);
+    if (launch === -1 || launches.at[launch]! <= start) continue;
     launches.at[launch] = start;
     launches.tid[launch] = tid;
   }
@@ -208,15 +208,30 @@ export function readCann(
 
 /** Launches by connection: position of each in `at` and `tid`; NaN until it is found. */
 export interface Launches {
-  readonly of: ReadonlyMap<number, number>;
+  /** Position of a connection, -1 when nothing was launched by it. */
+  of(connection: number): number;
   readonly at: Float64Array;
   readonly tid: Float64Array;
 }
 
 export function wantedLaunches(...connections: readonly Float64Array[]): Launches {
-  const of = new Map<number, number>();
-  for (const list of connections) for (const id of list) if (id >= 0 && !of.has(id)) of.set(id, of.size);
-  return { of, at: new Float64Array(of.size).fill(Number.NaN), tid: new Float64Array(of.size).fill(Number.NaN) };
+  const all = new Float64Array(connections.reduce((sum, list) => sum + list.length, 0));
+  let filled = 0;
+  for (const list of connections) for (const id of list) if (id >= 0) all[filled++] = id;
+  const sorted = all.subarray(0, filled).sort();
+  let size = 0;
+  for (const id of sorted) if (size === 0 || id !== sorted[size - 1]) sorted[size++] = id;
+  const of = (connection: number): number => {
+    let low = 0;
+    let high = size;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (sorted[mid]! < connection) low = mid + 1;
+      else high = mid;
+    }
+    return low < size && sorted[low] === connection ? low : -1;
+  };
+  return { of, at: new Float64Array(size).fill(Number.NaN), tid: new Float64Array(size).fill(Number.NaN) };
 }
 
 /** Spans of a table of instants, e.g. garbage collections; none when it does not exist. */

@@ -1,4 +1,5 @@
 import { f64, i32 } from '../../base/columns.ts';
+import { lookupIn } from '../../base/lookup.ts';
 import type { Lookup } from '../../model/capture.ts';
 
 const BILLION = 1_000_000_000;
@@ -97,20 +98,7 @@ export function createFlows(again: { readonly start: 'first' | 'last'; readonly 
     for (let e = 0; e < endId.length; e++) if (!Number.isNaN(startAt.at(endId.at(e))) && wanted(e)) list.push(e);
     return list.view().sort((a, b) => endAt.at(a) - endAt.at(b) || a - b);
   };
-  const lookup = <V>(ends: Int32Array, value: (end: number) => V): Lookup<V> => ({
-    size: ends.length,
-    get(at) {
-      let low = 0;
-      let high = ends.length;
-      while (low < high) {
-        const mid = (low + high) >> 1;
-        if (endAt.at(ends[mid]!) <= at) low = mid + 1;
-        else high = mid;
-      }
-      const end = ends[low - 1];
-      return end !== undefined && endAt.at(end) === at ? value(end) : undefined;
-    },
-  });
+  const lookup = <V>(ends: Int32Array, value: (end: number) => V): Lookup<V> => lookupIn(ends, (e) => endAt.at(e), value);
   return {
     start(buf, from, to, at, tid) {
       const id = ordinal(buf, from, to);

@@ -3,6 +3,7 @@ import { createInterner } from '../../base/interner.ts';
 import type {
   CaptureSettings,
   CollectiveRecord,
+  Hardware,
   InputRecord,
   LinkSummary,
   RankCapture,
@@ -11,6 +12,7 @@ import type {
 } from '../../model/capture.ts';
 import type { L10n, Message, ParamValue } from '../../model/lang.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
+import { createMemoryRecorder, type MemoryRecorder } from '../memory-recorder.ts';
 import { DEVICE_INFO, INFO, leaf, OLDER, type RankFolder, rankFromFolder } from '../rank-folders.ts';
 import { firstCommunicationUs, readCommunication, readLinks } from '../read-communication.ts';
 import { EMPTY_SETTINGS } from '../settings.ts';
@@ -18,7 +20,8 @@ import { readDeviceRank, readProfilerInfo, readProfilerMetadata } from '../side-
 import { scanStepTrace } from '../step-trace.ts';
 import { asUtf8, type TextEncoding } from '../text-encoding.ts';
 import { createOrigin } from './origin.ts';
-import { readApis, readHostOps, readKernels, readOperators } from './read-tables.ts';
+import { readMemoryRecord, readModuleMemory, readOperatorMemory } from './read-memory.ts';
+import { type CacheHits, readApis, readCacheHits, readHostOps, readKernels, readOperators } from './read-tables.ts';
 import { readTrace } from './read-trace.ts';
 
 /** Files of the text export that are read, by name. Everything else of a rank folder is listed as ignored. */
@@ -31,9 +34,19 @@ const KNOWN = new Set([
   'api_statistic.csv',
   'communication.json',
   'communication_matrix.json',
+  'memory_record.csv',
+  'operator_memory.csv',
+  'npu_module_mem.csv',
+  'l2_cache.csv',
   'profiler_metadata.json',
   DEVICE_INFO,
 ]);
+
+/** Whether a file is opened, by its name or the one it is read as. */
+export function isRead(name: string): boolean {
+  return KNOWN.has(name) || INFO.test(name);
+}
+
 /** Side files are small; a bigger one is not what its name says. */
 const MAX_SIDE_JSON = 256 << 20;
 const NOTE = {
@@ -54,6 +67,10 @@ const NOTE = {
     en: '{column:code} is negative in a row: that time means nothing and is left out',
     zh: '有一行的 {column:code} 为负：该时间没有意义，不使用',
   },
+  gpu: {
+    en: 'is the trace of a GPU: give an Ascend profile, and this trace as `--baseline`',
+    zh: '是 GPU 的 trace：请提供 Ascend profile，并用 `--baseline` 指定这个 trace',
+  },
   noEvent: { en: 'holds no trace event', zh: '没有任何 trace 事件' },
   cutOff: {
     en: 'ends inside the event list after {events:int} events (byte {byte:int}): the parse was cut off; run `analyse()` again',
@@ -65,6 +82,7 @@ const NOTE = {
   },
   noKernel: { en: 'holds no kernel row with a name and a duration', zh: '没有带名称和耗时的 kernel 行' },
   lastRow: { en: 'the last row is cut off', zh: '最后一行不完整' },
+  noHitRate: { en: 'holds no hit rate', zh: '没有命中率' },
   noRow: { en: 'no row could be read', zh: '没有可读取的行' },
   unreadable: { en: 'could not be read: {why:code}', zh: '无法读取：{why:code}' },
 } as const;
@@ -109,6 +127,14 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
   let links: LinkSummary | null = null;
   let communicationJson: unknown = null;
   let device: number | null = null;
+  let hardware: Hardware | null = null;
+  let l2: CacheHits | null = null;
+  let recorder: MemoryRecorder | null = null;
+  /** Made when the first memory table comes: the steps of the trace are known by then. */
+  const memory = (): MemoryRecorder => {
+    recorder ??= createMemoryRecorder(trace?.steps ?? []);
+    return recorder;
+  };
 
   const json = async (entry: ProfileEntry): Promise<unknown> => {
     const bytes = await readWhole(entry, MAX_SIDE_JSON);
@@ -118,8 +144,9 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
   const roleOf = (entry: ProfileEntry): string => folder.readAs?.[entry.path] ?? leaf(entry.path);
   const sourceName = new Map<string, string>();
 
-  /** trace first, so that its first event sets the rank's zero; both orders give the same figures. */
-  const ordered = [...folder.entries].sort((a, b) => Number(roleOf(b) === 'trace_view.json') - Number(roleOf(a) === 'trace_view.json'));
+  /** Trace first, so that its first event sets the rank's zero; hit rates before the kernels they belong to. */
+  const place = (entry: ProfileEntry): number => ['trace_view.json', 'l2_cache.csv'].indexOf(roleOf(entry)) >>> 0;
+  const ordered = [...folder.entries].sort((a, b) => place(a) - place(b));
   const merged = new Set<ProfileEntry>();
   for (const entry of ordered) {
     const name = roleOf(entry);
@@ -130,7 +157,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
       const read: Message | null = encoding === 'utf-8' ? null : { text: NOTE.encoding, params: { encoding } };
       inputs.push({ path: entry.path, kind, bytes: entry.bytes, status, note: said ?? read });
     };
-    if (info === null && !KNOWN.has(name)) {
+    if (!isRead(name)) {
       if (name === 'analyse.done') record('used', 'marker', null);
       else if (name === OLDER) record('ignored', 'older export', NOTE.older);
       else record('ignored', 'other', /\.db$/.test(name) ? NOTE.textInstead : NOTE.notNeeded);
@@ -170,26 +197,32 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         const parsed = readDeviceRank(await json(track));
         infoRank ??= parsed.rank;
         device ??= parsed.device;
+        hardware ??= parsed.hardware;
         record('used', 'device information', null);
       } else if (name === 'profiler_metadata.json') {
         metadata = readProfilerMetadata(await json(track));
         record('used', 'metadata', null);
       } else if (name === 'trace_view.json') {
         const read = await readTrace(slices(), origin, names);
-        trace = isEmpty(read.tables) ? null : read.tables;
-        if (read.scan.events === 0) record('refused', 'trace', NOTE.noEvent);
+        trace = isEmpty(read.tables) || read.isGpu ? null : read.tables;
+        if (read.isGpu) record('refused', 'GPU trace', NOTE.gpu);
+        else if (read.scan.events === 0) record('refused', 'trace', NOTE.noEvent);
         else if (trace === null) record('refused', 'trace', NOTE.noLane);
         else if (read.scan.truncated) {
           record('partial', 'trace', NOTE.cutOff, { events: read.scan.events, byte: read.scan.lastGoodByte });
         } else if (read.limited !== null) record('partial', 'trace', NOTE.long, read.limited);
         else record('used', 'trace', null);
       } else if (name === 'kernel_details.csv') {
-        const read = await readKernels(slices(), origin, names);
+        const read = await readKernels(slices(), origin, names, l2);
         if (read === null) record('refused', 'kernels', NOTE.noKernel);
         else {
           kernels = read.table;
           record(read.truncated ? 'partial' : 'used', 'kernels', read.truncated ? NOTE.lastRow : null);
         }
+      } else if (name === 'l2_cache.csv') {
+        l2 = await readCacheHits(track.open());
+        if (l2.rows === 0) record('refused', 'L2 cache', NOTE.noRow);
+        else record(l2.known > 0 ? 'used' : 'ignored', 'L2 cache', l2.known > 0 ? null : NOTE.noHitRate);
       } else if (name === 'step_trace_time.csv') {
         const rows: StepTraceRow[] = [];
         const { negative } = await scanStepTrace(track.open(), (row, { type }) => {
@@ -207,6 +240,14 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
       } else if (name === 'operator_details.csv') {
         hostOps = await readHostOps(track.open());
         record('used', 'host operators', null);
+      } else if (name === 'memory_record.csv' || name === 'operator_memory.csv' || name === 'npu_module_mem.csv') {
+        const rows =
+          name === 'memory_record.csv'
+            ? await readMemoryRecord(track.open(), origin, memory())
+            : name === 'operator_memory.csv'
+              ? await readOperatorMemory(track.open(), origin, memory())
+              : await readModuleMemory(track.open(), memory());
+        record(rows > 0 ? 'used' : 'refused', 'memory', rows > 0 ? null : NOTE.noRow);
       } else if (name === 'communication.json') {
         communicationJson = await json(track);
         record('used', 'collectives', null);
@@ -225,6 +266,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
       ...settings,
       env: metadata.env,
       soc: metadata.soc,
+      deviceMemory: metadata.deviceMemory,
       torch: metadata.torch,
       torchNpu: settings.torchNpu ?? metadata.torchNpu,
     };
@@ -233,6 +275,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     folder: folder.folder,
     rank: fileRank ?? infoRank ?? rankFromFolder(folder.folder),
     device,
+    hardware,
     originUs,
     files: {
       trace: sourceName.get('trace_view.json') ?? 'trace_view.json',
@@ -253,6 +296,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     apis,
     operators,
     hostOps,
+    memory: recorder === null ? null : (recorder as MemoryRecorder).tables(),
     inputs,
     notes,
   };

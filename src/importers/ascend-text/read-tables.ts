@@ -1,8 +1,9 @@
 import { f64, i32 } from '../../base/columns.ts';
 import type { Instant } from '../../base/decimal.ts';
 import type { Interner } from '../../base/interner.ts';
-import type { ApiRow, HostOpSummary, KernelTable, OperatorRow } from '../../model/capture.ts';
+import { type ApiRow, type HostOpSummary, type KernelTable, NO_GROUP, type OperatorRow } from '../../model/capture.ts';
 import { firstUserFrame } from '../call-stack.ts';
+import { createKernelGroups, type GroupKey, pipeFigure } from '../kernel-groups.ts';
 import { opTypeFromName } from '../op-type.ts';
 import { type CsvRow, cellInstant, cellNumber, cellText, findColumn, scanCsv } from '../scan-csv.ts';
 import type { Origin } from './origin.ts';
@@ -17,6 +18,7 @@ export async function readKernels(
   slices: readonly AsyncIterable<Buffer>[],
   origin: Origin,
   names: Interner,
+  l2: CacheHits | null = null,
 ): Promise<{ table: KernelTable; truncated: boolean } | null> {
   const t = {
     step: i32(),
@@ -33,7 +35,10 @@ export async function readKernels(
     outputTypes: i32(),
     isCommunication: i32(),
     line: i32(),
+    group: i32(),
   };
+  const groups = createKernelGroups();
+  const key: number[] & GroupKey = [0, 0, 0, 0, 0, 0, 0, 0];
   const instant: Instant = { us: 0, ns: 0 };
   let fromNames = false;
   const typeOfName = new Map<number, number>();
@@ -71,8 +76,12 @@ export async function readKernels(
       outputFormats: findColumn(header, 'Output Formats'),
       inputTypes: findColumn(header, 'Input Data Types'),
       outputTypes: findColumn(header, 'Output Data Types'),
+      blocks: findColumn(header, 'Block Dim', 'Block Num'),
+      stream: findColumn(header, 'Stream ID'),
+      task: findColumn(header, 'Task ID'),
     };
     if (c.name < 0 || c.duration < 0) return null;
+    const counters = countersOf(header);
     return (row) => {
       const duration = cellNumber(row, c.duration);
       if (duration === null || duration < 0 || duration > MAX_US) return;
@@ -95,14 +104,35 @@ export async function readKernels(
       t.core.push(core);
       t.start.push(cellInstant(row, c.start, instant) ? origin.relative(instant) : Number.NaN);
       t.duration.push(duration * 1000);
-      t.inputShapes.push(id(row, c.inputShapes));
-      t.inputFormats.push(id(row, c.inputFormats));
-      t.outputShapes.push(id(row, c.outputShapes));
-      t.outputFormats.push(id(row, c.outputFormats));
-      t.inputTypes.push(id(row, c.inputTypes));
-      t.outputTypes.push(id(row, c.outputTypes));
+      key[0] = type;
+      key[1] = core;
+      key[2] = id(row, c.inputShapes);
+      key[3] = id(row, c.inputTypes);
+      key[4] = id(row, c.inputFormats);
+      key[5] = id(row, c.outputShapes);
+      key[6] = id(row, c.outputTypes);
+      key[7] = id(row, c.outputFormats);
+      t.inputShapes.push(key[2]);
+      t.inputTypes.push(key[3]);
+      t.inputFormats.push(key[4]);
+      t.outputShapes.push(key[5]);
+      t.outputTypes.push(key[6]);
+      t.outputFormats.push(key[7]);
       t.isCommunication.push(communication ? 1 : 0);
       t.line.push(row.line);
+      const group = communication ? NO_GROUP : groups.of(key);
+      t.group.push(group);
+      if (group === NO_GROUP) return;
+      groups.blocks(group, cellNumber(row, c.blocks) ?? Number.NaN, duration * 1000);
+      for (const { figure, columns } of counters) {
+        let share = Number.NaN;
+        for (const column of columns) {
+          const part = cellNumber(row, column);
+          if (part !== null) share = Number.isNaN(share) ? part : share + part;
+        }
+        groups.pipe(group, figure, share, duration * 1000);
+      }
+      if (l2 !== null) groups.l2Hit(group, l2.of(cellNumber(row, c.stream), cellNumber(row, c.task)), duration * 1000);
     };
   };
   for (const chunks of slices) truncated = (await scanCsv(chunks, onHeader)).truncated || truncated;
@@ -122,10 +152,64 @@ export async function readKernels(
       outputFormats: t.outputFormats.take(),
       inputTypes: t.inputTypes.take(),
       outputTypes: t.outputTypes.take(),
-      isCommunication: Uint8Array.from(t.isCommunication.take()),
+      isCommunication: new Uint8Array(t.isCommunication.take()),
       line: t.line.take(),
+      group: new Uint16Array(t.group.take()),
+      groups: groups.table(),
       typesFromNames: fromNames,
     },
+  };
+}
+
+/** The columns of pipe counters; ArithmeticUtilization splits a pipe by data type, whose shares add up. */
+function countersOf(header: readonly string[]): { readonly figure: number; readonly columns: readonly number[] }[] {
+  const whole = new Map<number, number[]>();
+  const parts = new Map<number, number[]>();
+  header.forEach((name, column) => {
+    const found = pipeFigure(name);
+    if (found === null) return;
+    const of = found.part ? parts : whole;
+    of.set(found.figure, [...(of.get(found.figure) ?? []), column]);
+  });
+  return [...new Map([...parts, ...whole])].map(([figure, columns]) => ({ figure, columns }));
+}
+
+/** Hit rates of the L2 cache by stream and task. */
+export interface CacheHits {
+  /** Rows of the file, and those with a hit rate. */
+  readonly rows: number;
+  readonly known: number;
+  /** NaN when the file does not tell, or tells it of two kernels. */
+  of(stream: number | null, task: number | null): number;
+}
+
+/** Task numbers start again after 65,536; beyond so many rows most would be ambiguous. */
+const MAX_CACHE_ROWS = 500_000;
+
+/** l2_cache.csv: one row per kernel, without its time. */
+export async function readCacheHits(chunks: AsyncIterable<Buffer>): Promise<CacheHits> {
+  const hits = new Map<number, number>();
+  let rows = 0;
+  let known = 0;
+  const keyOf = (stream: number, task: number): number => stream * 2 ** 32 + task;
+  await scanCsv(chunks, (header) => {
+    const stream = findColumn(header, 'Stream Id');
+    const task = findColumn(header, 'Task Id');
+    const hit = findColumn(header, 'Hit Rate');
+    if (stream < 0 || task < 0 || hit < 0) return null;
+    return (row) => {
+      if (++rows > MAX_CACHE_ROWS) return;
+      const share = cellNumber(row, hit);
+      const key = keyOf(cellNumber(row, stream) ?? Number.NaN, cellNumber(row, task) ?? Number.NaN);
+      if (Number.isNaN(key)) return;
+      if (share !== null) known++;
+      hits.set(key, share === null || hits.has(key) ? Number.NaN : share);
+    };
+  });
+  return {
+    rows,
+    known,
+    of: (stream, task) => (stream === null || task === null ? Number.NaN : (hits.get(keyOf(stream, task)) ?? Number.NaN)),
   };
 }
 

@@ -1,15 +1,18 @@
 import { type Column, f64, i32 } from '../../base/columns.ts';
 import { type Instant, parseInstant, parseNumber } from '../../base/decimal.ts';
 import { createInterner, type Interner } from '../../base/interner.ts';
+import { sortedRows } from '../../base/lookup.ts';
 import type { Frame, Spans, TraceTables } from '../../model/capture.ts';
 import { firstUserFrame } from '../call-stack.ts';
 import { CANN_KEPT } from '../cann-calls.ts';
+import { frequencyOf } from '../frequency.ts';
 import { findArg, type RawEvent, type ScanResult, scanTrace } from '../scan-trace.ts';
 import { createFlows, type Flows } from './flows.ts';
 import type { Origin } from './origin.ts';
 
 const X = 88;
 const M = 77;
+const COUNTER = 67;
 const FLOW_START = 115;
 const FLOW_END = 102;
 
@@ -20,6 +23,10 @@ const K_NAME = key('name');
 const K_COUNT = key('count');
 const K_CORRELATION = key('correlation_id');
 const K_DATA_TYPE = key('data_type');
+const K_MHZ = key('MHz');
+const FREQUENCY = key('AI Core Freq');
+/** Changes of the frequency that are kept; a clock that changes every 10 µs for a second. */
+const MAX_CHANGES = 100_000;
 
 /** Longer than any capture, ns (three years): not a duration, and sums of it would no longer be exact. */
 const MAX_NS = 1e17;
@@ -104,7 +111,7 @@ type Dequeued = { readonly start: Column<Float64Array>; readonly end: Column<Flo
 
 /** The dequeue ranges that hold a call of CANN: what else was dequeued, nobody asks for, and there are as many as kernels. */
 function queueOf(dequeued: Dequeued, queued: Flows, calls: Calls): TraceTables['queue'] {
-  const order = Int32Array.from({ length: calls.start.length }, (_, i) => i).sort((a, b) => calls.start.at(a) - calls.start.at(b));
+  const order = sortedRows(calls.start.length, (a, b) => calls.start.at(a) - calls.start.at(b));
   const enqueues = queued.byEnd();
   const queue: TraceTables['queue'][number][] = [];
   for (let i = 0; i < dequeued.start.length; i++) {
@@ -126,6 +133,12 @@ function queueOf(dequeued: Dequeued, queued: Flows, calls: Calls): TraceTables['
   return queue.sort((a, b) => a.start - b.start);
 }
 
+function sameBytes(buf: Buffer, start: number, end: number, wanted: Uint8Array): boolean {
+  if (start < 0 || end - start !== wanted.length) return false;
+  for (let i = 0; i < wanted.length; i++) if (buf[start + i] !== wanted[i]) return false;
+  return true;
+}
+
 async function scanSlices(slices: readonly AsyncIterable<Buffer>[], onEvent: (ev: RawEvent) => void): Promise<ScanResult> {
   const all: ScanResult = { events: 0, bytes: 0, truncated: false, lastGoodByte: 0 };
   for (const chunks of slices) {
@@ -145,7 +158,7 @@ export async function readTrace(
   origin: Origin,
   names: Interner,
   maxRows: number = MAX_ROWS,
-): Promise<{ tables: TraceTables; scan: ScanResult; limited: { kept: number; all: number } | null }> {
+): Promise<{ tables: TraceTables; scan: ScanResult; limited: { kept: number; all: number } | null; isGpu: boolean }> {
   const cats = createInterner();
   const CAT_CPU_OP = cats.text('cpu_op');
   const CAT_PYTHON = cats.text('python_function');
@@ -167,6 +180,7 @@ export async function readTrace(
   const frameOfStack: number[] = [];
   const steps: { id: number; start: number; duration: number; tid: number }[] = [];
   const instant: Instant = { us: 0, ns: 0 };
+  const frequency = { at: f64(16), mhz: f64(16) };
   const stepName = /^ProfilerStep#(\d+)$/;
   const isStep = new Map<number, number>();
   const keptCann = new Map<number, boolean>();
@@ -320,6 +334,16 @@ export async function readTrace(
       }
       return;
     }
+    if (ph === COUNTER) {
+      if (!sameBytes(ev.buf, ev.nameStart, ev.nameEnd, FREQUENCY) || ev.tsStart < 0) return;
+      const mhz = argNumber(ev, K_MHZ);
+      if (!(mhz > 0) || !parseInstant(ev.buf, ev.tsStart, ev.tsEnd, instant)) return;
+      // The same value again changes nothing.
+      if (frequency.mhz.length >= MAX_CHANGES || frequency.mhz.at(frequency.mhz.length - 1) === mhz) return;
+      frequency.at.push(origin.relative(instant));
+      frequency.mhz.push(mhz);
+      return;
+    }
     if (ph === M) {
       const name = ev.nameStart < 0 ? '' : ev.buf.toString('utf8', ev.nameStart, ev.nameEnd);
       if (name !== 'process_name' && name !== 'thread_name') return;
@@ -441,7 +465,10 @@ export async function readTrace(
       : null,
     frames,
     gc: spansOf(gc),
+    frequency: frequencyOf(frequency),
     truncated: scan.truncated,
   };
-  return { tables, scan, limited: cut === Number.POSITIVE_INFINITY ? null : { kept: whole.length, all: steps.length } };
+  // Categories of CUPTI and ROCm; an Ascend trace has none for its kernels.
+  const isGpu = tables.device.name.length === 0 && ['kernel', 'cuda_runtime', 'gpu_memcpy'].some((cat) => cats.find(cat) !== -1);
+  return { tables, scan, limited: cut === Number.POSITIVE_INFINITY ? null : { kept: whole.length, all: steps.length }, isGpu };
 }

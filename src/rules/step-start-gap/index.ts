@@ -1,4 +1,4 @@
-import { clip, length, subtract, union } from '../../base/intervals.ts';
+import { clip, length, subtract, union, unionSorted } from '../../base/intervals.ts';
 import { medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
 import { leadIn } from '../../facts/rank/idle.ts';
 import { COMMUNICATION, COMPUTE, type RankFacts } from '../../model/facts.ts';
@@ -14,15 +14,12 @@ function gaps(rank: RankFacts): number[] {
   const { tape } = rank;
   if (tape === null) return [];
   const windows = rank.steps.map((s) => ({ id: s.id ?? 0, start: s.start, end: s.end, hostEnd: s.end }));
-  const kernels: [number, number][] = [];
-  for (let i = 0; i < tape.start.length; i++) {
-    if (tape.kind[i] === COMPUTE || tape.kind[i] === COMMUNICATION) kernels.push([tape.start[i]!, tape.start[i]! + tape.duration[i]!]);
-  }
+  const kernels = unionSorted(tape.start, tape.duration, (i) => tape.kind[i] === COMPUTE || tape.kind[i] === COMMUNICATION);
   const owned = union([
     ...(rank.loader?.fetches ?? []).filter((f) => f.stall > 0).map((f) => [f.start, f.end] as const),
     ...(rank.compile?.calls ?? []).filter((c) => c.end - c.start >= LONG_COMPILE).map((c) => [c.start, c.end] as const),
   ]);
-  const open = subtract(subtract(leadIn(tape, windows), union(kernels)), owned);
+  const open = subtract(subtract(leadIn(tape, windows), kernels), owned);
   return windows.map((w) => length(clip(open, w.start, w.end)));
 }
 
