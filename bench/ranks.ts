@@ -7,9 +7,10 @@ import { median, rounds, run, table } from './lib/measure.ts';
 
 const CLI = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
 
-/** One short step of the smallest job; frames make up the size. */
+/** Two short steps of the smallest job make 0.9 MB a rank; Python frames make up the size, and more steps when it is large. */
 function jobOf(ranks: number, mb: number): JobSpec {
-  return { ranks, steps: 2, layers: 2, pythonFrames: Math.max(0, Math.round((mb - 0.9) * 3.9)), itemEveryStep: false };
+  const steps = Math.max(2, Math.round(mb / 2));
+  return { ranks, steps, layers: 2, pythonFrames: Math.max(0, Math.round(((2 * mb) / steps - 0.9) * 6)), itemEveryStep: false };
 }
 
 export const ranks: Bench = {
