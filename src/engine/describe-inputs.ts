@@ -70,8 +70,8 @@ export function describeRest(entry: ProfileEntry): InputRecord {
 
 export function describeGpu(entry: ProfileEntry): InputRecord {
   const text: L10n = {
-    en: 'trace of a GPU: nothing to diagnose on an NPU, usable as a comparison only',
-    zh: 'GPU 的 trace：没有 NPU 数据可诊断，只能用于对比',
+    en: 'trace of a GPU: nothing to diagnose on an NPU; give it as `--baseline` to compare with it',
+    zh: 'GPU 的 trace：没有 NPU 数据可诊断；用 `--baseline` 指定它即可对比',
   };
   return { path: entry.path, kind: 'GPU trace', bytes: entry.bytes, status: 'ignored', note: { text } };
 }

@@ -12,8 +12,8 @@ const RAW: L10n = {
   zh: '采集数据尚未解析；在装有 CANN 的机器上执行 `torch_npu.profiler.profiler.analyse(path)` 后再上传',
 };
 const GPU: L10n = {
-  en: 'this is the trace of a GPU; upload the profile of an Ascend NPU and use this one as the baseline',
-  zh: '这是 GPU 的 trace；请上传 Ascend NPU 的 profile，并将其作为基线',
+  en: 'this is the trace of a GPU, and what is judged here are Ascend profiles: give one of those, and this trace as `--baseline`',
+  zh: '这是 GPU 的 trace，而本工具分析 Ascend profile：请提供 Ascend profile，并用 `--baseline` 指定这个 trace',
 };
 const UPLOAD: L10n = {
   en: 'upload the `*_ascend_pt` folders with their ASCEND_PROFILER_OUTPUT',

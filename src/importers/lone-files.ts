@@ -8,6 +8,10 @@ const HEAD = 64 * 1024;
 const MAX_LOOKED_AT = 2_000;
 const GPU = /"(cudaLaunchKernel\w*|cudaMemcpyAsync|hipLaunchKernel\w*)"|"deviceProperties"|"cat"\s*:\s*"(kernel|cuda_runtime|gpu_memcpy)"/;
 
+/** How torch.profiler names its traces on a GPU, and lanes that only an Ascend trace has. */
+const GPU_NAME = /\.pt\.trace\.json$/i;
+const ASCEND_LANE = /"(CANN|Ascend Hardware|Overlap Analysis)"/;
+
 /** A file that is recognised by its content: the name in the text export that it is read as, or that it shows a GPU. */
 type Role =
   | 'trace_view.json'
@@ -59,7 +63,7 @@ function asFolder(folder: string, entries: readonly ProfileEntry[], roles: Reado
 
 async function roleOf(entry: ProfileEntry): Promise<Role | null> {
   const head = await headOf(entry);
-  return /\.json$/i.test(leaf(entry.path)) ? jsonRole(head) : csvRole(head);
+  return /\.json$/i.test(leaf(entry.path)) ? jsonRole(head, leaf(entry.path)) : csvRole(head);
 }
 
 /** Text at the start of a file; '' when it cannot be read. */
@@ -76,8 +80,11 @@ async function headOf(entry: ProfileEntry): Promise<string> {
   return text.replace(/^\ufeff/, '');
 }
 
-function jsonRole(head: string): Role | null {
-  if (/^\s*,?\s*[[{]/.test(head) && /"ph"\s*:/.test(head)) return GPU.test(head) ? 'gpu' : 'trace_view.json';
+function jsonRole(head: string, name: string): Role | null {
+  if (/^\s*,?\s*[[{]/.test(head) && /"ph"\s*:/.test(head)) {
+    const isGpu = GPU.test(head) || (GPU_NAME.test(name) && !ASCEND_LANE.test(head));
+    return isGpu ? 'gpu' : 'trace_view.json';
+  }
   if (/"Communication Time Info"/.test(head)) return 'communication.json';
   return /"Transport Type"/.test(head) ? 'communication_matrix.json' : null;
 }

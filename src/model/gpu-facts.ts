@@ -12,20 +12,30 @@ export interface GpuFacts {
   readonly rank: number | null;
   readonly worldSize: number | null;
   readonly backend: string | null;
+  /** Id of the device whose kernels count: the one with most of them. `otherDevices` ran kernels in the same process and are left out. */
+  readonly deviceId: number | null;
+  readonly otherDevices: readonly number[];
   /** Whole µs of the trace's own clock. */
   readonly originUs: number;
   /** Captured steps, ascending; empty without `ProfilerStep#N`. At most `MAX_GPU_STEPS`. */
   readonly steps: readonly GpuStep[];
   /** The whole capture as one span: from the first device activity to the end of the last. null when no kernel was recorded. */
   readonly span: GpuSplit | null;
+  /**
+   * How long the device kept working after the last step's host range ended. When it is long, the host ran ahead, the distances of the steps
+   * are the host's pace, and `span` divided by the steps is nearer to the truth. null without steps or kernels.
+   */
+  readonly drain: number | null;
   /** Sums inside the captured steps, in the whole span without step marks. Longest first; at most `MAX_GPU_NAMES` each. */
   readonly kernels: readonly GpuKernelTotal[];
   readonly ops: readonly GpuOpTotal[];
   readonly ranges: readonly GpuRangeTotal[];
-  /** Kernels inside the captured steps whose operator is known, divided by all of them: 1 when all are. null without kernels. */
+  /** Kernels in `kernels` whose operator is known, divided by all of them: 1 when all are. null without kernels. */
   readonly attributed: number | null;
   /** Where the trace breaks off; null when it is whole. */
   readonly truncated: { readonly events: number; readonly byte: number } | null;
+  /** The trace was too long to keep: only its first steps count. null when all do. */
+  readonly limited: { readonly kept: number; readonly all: number } | null;
 }
 
 export const MAX_GPU_STEPS = 2_000;
@@ -80,7 +90,7 @@ export interface GpuStep extends GpuSplit {
   readonly id: number;
   /** Length of the host's own range. */
   readonly hostNs: number;
-  /** False for a step that the trace's end cuts off. */
+  /** False when the end of a cut trace lies inside the step. */
   readonly whole: boolean;
 }
 
@@ -92,11 +102,11 @@ export interface GpuKernelTotal {
   readonly ns: number;
 }
 
-/** An operator, by the outermost `aten::…` (or custom) call that launched the kernel; a backward operator counts under its own name. */
+/** An operator: the outermost `aten::…` (or custom `…::…`) call around the launch. A backward node counts under the operator it calls. */
 export interface GpuOpTotal {
   readonly name: string;
   readonly class: WorkClass;
-  /** Calls on the host, outermost ones. */
+  /** Outermost calls on the host, those without a kernel, too. */
   readonly calls: number;
   readonly kernels: number;
   /** Device time of its kernels. */
@@ -110,6 +120,6 @@ export interface GpuRangeTotal {
   readonly calls: number;
   readonly hostNs: number;
   readonly kernels: number;
-  /** Device time of the kernels launched inside. */
+  /** Device time of the kernels launched inside, on the same thread or on the threads of autograd. */
   readonly ns: number;
 }
