@@ -98,6 +98,7 @@ const NEEDS: Record<Capability, L10n> = {
     zh: '需要 `communication.json` 或 `analysis.db`：`profiler_level=Level1`',
   },
   'cann-calls': { en: 'needs CANN calls: `profiler_level=Level1`', zh: '需要 CANN 调用：`profiler_level=Level1`' },
+  memory: { en: 'no memory records: needs `profile_memory=True`', zh: '没有内存记录：需要 `profile_memory=True`' },
   stacks: { en: 'needs call stacks: `with_stack=True`', zh: '需要调用栈：`with_stack=True`' },
 };
 

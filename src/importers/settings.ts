@@ -18,5 +18,6 @@ export const EMPTY_SETTINGS: CaptureSettings = {
   torchNpu: null,
   torch: null,
   soc: null,
+  deviceMemory: null,
   env: {},
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { CaptureSettings, GroupInfo } from '../model/capture.ts';
+import type { CaptureSettings, GroupInfo, Hardware } from '../model/capture.ts';
 import { groupHash } from './group-hash.ts';
 
 /** Foreign JSON: only as strict as needed, every field may be missing or of another type. */
@@ -21,6 +21,11 @@ function bool(value: unknown): boolean | null {
 function integer(value: unknown): number | null {
   const n = typeof value === 'number' ? value : typeof value === 'string' && /^\d{1,9}$/.test(value.trim()) ? Number(value) : Number.NaN;
   return Number.isInteger(n) && n >= 0 && n < 1e9 ? n : null;
+}
+
+function bytes(value: unknown): number | null {
+  const n = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
+  return typeof n === 'number' && n > 0 && n <= MAX_DEVICE_MEMORY ? n : null;
 }
 
 export interface ProfilerInfo {
@@ -85,10 +90,18 @@ export function readProfilerInfo(json: unknown): ProfilerInfo {
 }
 
 /** `info.json.{device}` of a raw capture; rank −1 means that none was set. */
-export function readDeviceRank(json: unknown): { rank: number | null; device: number | null } {
+export function readDeviceRank(json: unknown): { rank: number | null; device: number | null; hardware: Hardware } {
   const root = object(json);
   const first = Array.isArray(root.DeviceInfo) ? object(root.DeviceInfo[0]) : {};
-  return { rank: integer(root.rank_id), device: integer(first.id) ?? integer(root.devices) };
+  return {
+    rank: integer(root.rank_id),
+    device: integer(first.id) ?? integer(root.devices),
+    hardware: {
+      cubeCores: integer(first.ai_core_num) || null,
+      vectorCores: integer(first.aiv_num) || null,
+      ratedMhz: integer(first.aic_frequency) || null,
+    },
+  };
 }
 
 export interface ProfilerMetadata {
@@ -97,10 +110,13 @@ export interface ProfilerMetadata {
   worldSize: number | null;
   parallel: Record<string, number>;
   soc: string | null;
+  deviceMemory: number | null;
   torch: string | null;
   torchNpu: string | null;
 }
 
+/** No card has more, bytes. */
+const MAX_DEVICE_MEMORY = 2 ** 42;
 const MAX_GROUPS = 4096;
 const MAX_GROUP_RANKS = 100_000;
 
@@ -138,6 +154,7 @@ export function readProfilerMetadata(json: unknown): ProfilerMetadata {
     worldSize: integer(args.world_size) || null,
     parallel,
     soc: text(run.soc) ?? text(root.soc),
+    deviceMemory: bytes(run.memory),
     torch: text(run.torch) ?? text(root.torch_version),
     torchNpu: text(run.torch_npu),
   };

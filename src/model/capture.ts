@@ -16,6 +16,7 @@ export interface RankCapture {
   readonly folder: string;
   readonly rank: number | null;
   readonly device: number | null;
+  readonly hardware: Hardware | null;
   readonly originUs: number;
   readonly files: CaptureFiles;
   readonly names: Interner;
@@ -31,6 +32,7 @@ export interface RankCapture {
   readonly apis: readonly ApiRow[];
   readonly operators: readonly OperatorRow[];
   readonly hostOps: readonly HostOpSummary[];
+  readonly memory: MemoryTables | null;
   readonly inputs: readonly InputRecord[];
   readonly notes: readonly Message[];
 }
@@ -67,6 +69,8 @@ export interface CaptureSettings {
   readonly torchNpu: string | null;
   readonly torch: string | null;
   readonly soc: string | null;
+  /** Memory of the device, bytes; null when the capture does not record it. */
+  readonly deviceMemory: number | null;
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -143,6 +147,7 @@ export interface TraceTables {
   /** First user frame of a call stack, by frame id: `file`, `line`, `func`. */
   readonly frames: readonly Frame[];
   readonly gc: Spans;
+  readonly frequency: FrequencyTable | null;
   readonly truncated: boolean;
 }
 
@@ -173,8 +178,48 @@ export interface KernelTable {
   readonly outputTypes: Int32Array;
   readonly isCommunication: Uint8Array;
   readonly line: Int32Array;
+  /** Index into `groups`; `NO_GROUP` beyond the groups that are kept, and for communication. */
+  readonly group: Uint16Array;
+  readonly groups: KernelGroupTable;
   /** True when op types are derived from names (Level0). */
   readonly typesFromNames: boolean;
+}
+
+export const NO_GROUP = 65_535;
+/** Pipes of an AI core, as the columns of PipeUtilization name them. */
+export const PIPES = ['mac', 'vec', 'scalar', 'mte1', 'mte2', 'mte3', 'fixpipe'] as const;
+export type Pipe = (typeof PIPES)[number];
+
+/** Kernels that agree in type, core, shapes, data types and formats, with what their counters say together. Parallel columns; ids into `names`. */
+export interface KernelGroupTable {
+  readonly size: number;
+  readonly type: Int32Array;
+  readonly core: Int32Array;
+  readonly inputShapes: Int32Array;
+  readonly inputTypes: Int32Array;
+  readonly inputFormats: Int32Array;
+  readonly outputShapes: Int32Array;
+  readonly outputTypes: Int32Array;
+  readonly outputFormats: Int32Array;
+  /** Mean number of blocks, by time; NaN when unknown. */
+  readonly blocks: Float64Array;
+  /** Share of the kernels' time in which the pipe was busy, 0..1, by time; null when nothing of the table says, NaN when nothing of the group does. */
+  readonly pipes: Readonly<Record<Pipe, Float64Array | null>>;
+  /** Share of the reads that the L2 cache answered, 0..1, by time; NaN when unknown. */
+  readonly l2Hit: Float64Array;
+}
+
+/** Frequency of the AI cores as it changed, ascending: each value holds until the next. */
+export interface FrequencyTable {
+  readonly at: Float64Array;
+  readonly mhz: Float64Array;
+}
+
+/** What the capture records of the device itself; null when it does not. */
+export interface Hardware {
+  readonly cubeCores: number | null;
+  readonly vectorCores: number | null;
+  readonly ratedMhz: number | null;
 }
 
 /** One operation of communication.json, ms and MB as the file has them. */
@@ -219,4 +264,78 @@ export interface HostOpSummary {
   readonly count: number;
   readonly hostTotalUs: number;
   readonly frame: Frame | null;
+}
+
+/** Memory tables, already bounded: a file of them may have millions of rows. Instants are ns of the rank; sizes bytes, NaN when missing. */
+export interface MemoryTables {
+  readonly series: readonly MemorySeries[];
+  /** Largest blocks first. */
+  readonly blocks: readonly MemoryBlock[];
+  /** The block whose allocation brought the allocator to its peak. */
+  readonly peakBlock: MemoryBlock | null;
+  /** Blocks that were allocated inside a step and not released before the capture ended, by operator, largest first. */
+  readonly held: readonly HeldBlocks[];
+  /** Peak memory of the driver's modules (HCCL, RUNTIME, …). */
+  readonly modules: readonly { readonly name: string; readonly peak: number }[];
+}
+
+/** One allocator of one device. Columns of steps are parallel to the step marks of the trace. */
+export interface MemorySeries {
+  /** PTA (torch_npu's caching allocator), GE, WORKSPACE, PTA+GE (their sum), APP (the whole process), DEVICE (all processes). */
+  readonly component: string;
+  readonly device: number;
+  readonly rows: number;
+  /** At most 512 points: start, and the extremes from there to the next. */
+  readonly curve: {
+    readonly start: Float64Array;
+    readonly allocatedMin: Float64Array;
+    readonly allocatedMax: Float64Array;
+    readonly reserved: Float64Array;
+    readonly active: Float64Array;
+  };
+  /** Least and most allocated of each step. */
+  readonly floor: Float64Array;
+  readonly peak: Float64Array;
+  readonly reservedFloor: Float64Array;
+  readonly reservedPeak: Float64Array;
+  /** Per step: how often memory was taken from the device, given back to it, and taken although enough of it was unused. */
+  readonly grows: Int32Array;
+  readonly shrinks: Int32Array;
+  readonly splintered: Int32Array;
+  readonly peakAllocated: number;
+  readonly peakAllocatedAt: number;
+  readonly peakReserved: number;
+  readonly peakReservedAt: number;
+  readonly peakActive: number;
+  /** The times when memory was taken although enough was unused, most unused first; at most 16. */
+  readonly growths: readonly MemoryGrowth[];
+}
+
+export interface MemoryGrowth {
+  readonly at: number;
+  /** Index of the step, or -1. */
+  readonly step: number;
+  /** The block asked for, what lay unused, and what was taken from the device. */
+  readonly needed: number;
+  readonly unused: number;
+  readonly taken: number;
+}
+
+export interface MemoryBlock {
+  readonly name: string;
+  readonly bytes: number;
+  readonly start: number;
+  /** NaN when it was not released before the capture ended. */
+  readonly end: number;
+  /** Index of the step, or -1. */
+  readonly step: number;
+}
+
+export interface HeldBlocks {
+  readonly name: string;
+  /** By step of the allocation. */
+  readonly bytes: Float64Array;
+  readonly count: Int32Array;
+  /** Instant of one of them. */
+  readonly start: number;
 }

@@ -8,6 +8,9 @@ import type {
   HostOpSummary,
   InputRecord,
   LinkSummary,
+  MemoryBlock,
+  MemoryGrowth,
+  MemorySeries,
   OperatorRow,
 } from './capture.ts';
 import type { Message } from './lang.ts';
@@ -41,6 +44,7 @@ export interface RankFacts {
   readonly opStatistic: readonly OperatorRow[];
   readonly apis: readonly ApiRow[];
   readonly hostOps: readonly HostOpSummary[];
+  readonly memory: MemoryFacts | null;
   readonly inputs: readonly InputRecord[];
   readonly notes: readonly Message[];
 }
@@ -57,7 +61,8 @@ export type Capability =
   | 'collectives'
   | 'collective-ids'
   | 'cann-calls'
-  | 'stacks';
+  | 'stacks'
+  | 'memory';
 
 /** One captured step of one rank. */
 export interface StepFacts {
@@ -125,6 +130,9 @@ export interface Tape {
   /** Index into `types`. */
   readonly type: Int32Array;
   readonly types: readonly string[];
+  /** Index into `shapes`: the input shapes of a kernel as the profile writes them; -1 when unknown. */
+  readonly shape: Int32Array;
+  readonly shapes: readonly string[];
   /** Index into `collectives` of the rank, or -1. */
   readonly collective: Int32Array;
   /** Index into `steps` by launch time (else by start), or -1. */
@@ -220,4 +228,46 @@ export interface TypeTotal {
   readonly core: string;
   readonly count: number;
   readonly ns: number;
+}
+
+/** Memory of one device as its allocators saw it. Bytes; NaN when missing. */
+export interface MemoryFacts {
+  /** torch_npu's caching allocator, at most 512 points. */
+  readonly curve: MemorySeries['curve'];
+  /** One entry per captured step. Empty without step marks. */
+  readonly steps: readonly MemoryStep[];
+  readonly components: readonly {
+    readonly component: string;
+    readonly peakAllocated: number;
+    readonly peakAllocatedAt: number;
+    readonly peakReserved: number;
+    readonly peakReservedAt: number;
+    readonly peakActive: number;
+  }[];
+  /** The times when memory was taken from the device although enough of the allocator's own was unused; most unused first. */
+  readonly growths: readonly MemoryGrowth[];
+  readonly blocks: readonly MemoryBlock[];
+  readonly peakBlock: MemoryBlock | null;
+  /** Blocks of an operator that were not released before the capture ended, by step of their allocation. */
+  readonly held: readonly {
+    readonly name: string;
+    readonly bytes: readonly number[];
+    readonly count: readonly number[];
+    readonly frame: Frame | null;
+  }[];
+  readonly modules: readonly { readonly name: string; readonly peak: number }[];
+}
+
+export interface MemoryStep {
+  /** Least and most allocated. */
+  readonly floor: number;
+  readonly peak: number;
+  readonly reservedFloor: number;
+  readonly reservedPeak: number;
+  /** How often the allocator took memory from the device, gave some back, and took some although enough was unused. */
+  readonly grows: number;
+  readonly shrinks: number;
+  readonly splintered: number;
+  /** Host time inside the driver's allocation calls, ns; NaN when CANN calls were not captured. */
+  readonly allocatorNs: number;
 }

@@ -8,6 +8,7 @@ import { fragmentFacts } from './fragments.ts';
 import { idleFacts, idleIntervals, launchOfTaskAt } from './idle.ts';
 import { layoutFacts } from './layout.ts';
 import { loaderFacts } from './loader.ts';
+import { memoryFacts } from './memory.ts';
 import { phaseFacts } from './phases.ts';
 import { buildTape, frameFinder } from './tape.ts';
 import { stepWindows } from './windows.ts';
@@ -52,6 +53,7 @@ export function rankFacts(capture: RankCapture): RankFacts {
     opStatistic: largest(capture.operators, (o) => o.totalUs),
     apis: largest(capture.apis, (a) => a.totalUs),
     hostOps: largest(capture.hostOps, (o) => o.hostTotalUs),
+    memory: memoryFacts(capture, windows),
     inputs: capture.inputs,
     notes: capture.notes,
   };
@@ -76,6 +78,7 @@ function capabilitiesOf(capture: RankCapture, tape: Tape | null): Set<Capability
   if (capture.collectives.length > 0) has.add('collective-ids');
   if (trace !== null && trace.cann.name.length > 0) has.add('cann-calls');
   if (trace !== null && trace.frames.length > 0) has.add('stacks');
+  if (capture.memory !== null && capture.memory.series.length > 0) has.add('memory');
   return has;
 }
 

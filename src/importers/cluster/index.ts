@@ -30,6 +30,11 @@ const NOTE = {
   unreadable: { en: 'could not be read: {why:code}', zh: '无法读取：{why:code}' },
 } as const;
 
+/** Whether a table is opened. */
+export function isRead(name: string): boolean {
+  return name === STEPS || name === COLLECTIVES || name === GROUPS;
+}
+
 /** Reads the tables of `cluster_analysis_output` as far as they tell of single ranks: step times, collectives, groups. */
 export async function readCluster(cluster: ClusterFolder): Promise<{ captures: RankCapture[]; inputs: InputRecord[] }> {
   const inputs: InputRecord[] = [];
@@ -103,6 +108,7 @@ function capture(
     folder,
     rank,
     device: null,
+    hardware: null,
     originUs,
     files: { trace: 'trace_view.json', kernels: 'kernel_details.csv', steps: STEPS, collectives: COLLECTIVES },
     names: createInterner(),
@@ -118,6 +124,7 @@ function capture(
     apis: [],
     operators: [],
     hostOps: [],
+    memory: null,
     inputs,
     notes: [],
   };
