@@ -24,18 +24,42 @@ const OPERATOR_PROFILE = /(^|\/)OPPROF_/;
 
 /** The tidy rank folders first; then `msprof` exports, cluster tables, and whatever can be told by its content. */
 export async function findCaptures(entries: readonly ProfileEntry[]): Promise<Found> {
-  const tidy = findRankFolders(entries);
-  const roots = new Set(tidy.folders.map((f) => f.folder));
-  const inside = (entry: ProfileEntry): boolean => [...ancestors(entry.path)].some((folder) => roots.has(folder));
-  const outside = tidy.rest.filter((e) => !inside(e));
-  const msprof = findMsprof(outside);
-  const cluster = findClusters(msprof.rest);
-  const foreign = cluster.rest.filter((e) => SERVICE_TRACE.test(e.path) || OPERATOR_PROFILE.test(e.path));
-  const lone = await findLoneFiles(cluster.rest.filter((e) => !foreign.includes(e)));
-  const folders = [...tidy.folders, ...msprof.folders, ...lone.folders];
+  const { tidy, inside, msprof, clusters, foreign, untold } = sortByName(entries);
+  const lone = await findLoneFiles(untold);
+  const folders = [...tidy, ...msprof, ...lone.folders];
   const { raw, beside, rest } = findRaw(
-    [...lone.rest, ...tidy.rest.filter(inside)],
+    [...lone.rest, ...inside],
     folders.map((f) => f.folder),
   );
-  return { folders, clusters: cluster.clusters, raw, beside, gpu: lone.gpu, rest: [...foreign, ...rest] };
+  return { folders, clusters, raw, beside, gpu: lone.gpu, rest: [...foreign, ...rest] };
+}
+
+/** What the names of the files tell. */
+export interface ByName {
+  readonly tidy: readonly RankFolder[];
+  readonly msprof: readonly RankFolder[];
+  readonly clusters: ClusterFolder[];
+  /** Below a tidy folder, and none of its files. */
+  readonly inside: readonly ProfileEntry[];
+  readonly foreign: readonly ProfileEntry[];
+  /** Only their content can tell. */
+  readonly untold: readonly ProfileEntry[];
+}
+
+export function sortByName(entries: readonly ProfileEntry[]): ByName {
+  const tidy = findRankFolders(entries);
+  const roots = new Set(tidy.folders.map((f) => f.folder));
+  const isInside = (entry: ProfileEntry): boolean => [...ancestors(entry.path)].some((folder) => roots.has(folder));
+  const { true: inside = [], false: outside = [] } = Object.groupBy(tidy.rest, (e) => (isInside(e) ? 'true' : 'false'));
+  const msprof = findMsprof(outside);
+  const cluster = findClusters(msprof.rest);
+  const isForeign = (e: ProfileEntry): boolean => SERVICE_TRACE.test(e.path) || OPERATOR_PROFILE.test(e.path);
+  return {
+    tidy: tidy.folders,
+    msprof: msprof.folders,
+    clusters: cluster.clusters,
+    inside,
+    foreign: cluster.rest.filter(isForeign),
+    untold: cluster.rest.filter((e) => !isForeign(e)),
+  };
 }

@@ -35,8 +35,8 @@ export function findRaw(
   return { raw, beside, rest };
 }
 
-/** The folder that holds FRAMEWORK, PROF_… or the settings of a capture. */
-function rootOf(path: string): string | null {
+/** The folder that holds FRAMEWORK, PROF_… or the settings of a capture; null for a file of no raw capture. */
+export function rootOf(path: string): string | null {
   const parts = path.split('/');
   const at = parts.findIndex((part) => RAW_FOLDER.test(part));
   if (at !== -1 && at < parts.length - 1) return parts.slice(0, at).join('/');

@@ -6,16 +6,23 @@ import { fileEntry, openFolder } from './folder.ts';
 import { gunzip, gunzipped } from './gzip.ts';
 import { DEFAULT_LIMITS, type SourceLimits } from './limits.ts';
 import { withNested } from './nested.ts';
+import { absent, type Wanted, withoutUnwanted } from './partial-zip.ts';
 import type { EntryPlace, ProfileEntry, ProfileSource } from './source.ts';
 import { openTar } from './tar.ts';
 import { openZip } from './zip.ts';
 
 export type { SourceLimits } from './limits.ts';
+export { type ByteRange, type Wanted, type WantedParts, WORTH_A_REQUEST, wantedParts } from './partial-zip.ts';
 export type { ProfileEntry, ProfileSource } from './source.ts';
+export { directoryStart, ZIP_END_BYTES } from './zip-end.ts';
 
-/** Opens what a person points at, with the archives in it; decided by content, not by name. Throws AdviseError with a hint. */
-export async function openSource(path: string, limits: SourceLimits = DEFAULT_LIMITS): Promise<ProfileSource> {
-  const outer = await openOuter(path, limits);
+/**
+ * Opens what a person points at, with the archives in it; decided by content, not by name. Throws AdviseError with a hint.
+ * `held`: only these files of a zip are there.
+ */
+export async function openSource(path: string, limits: SourceLimits = DEFAULT_LIMITS, held: Wanted | null = null): Promise<ProfileSource> {
+  const whole = await openOuter(path, limits);
+  const outer = held === null ? whole : withoutUnwanted(whole, held);
   try {
     return await withNested(outer, limits);
   } catch (error) {
@@ -64,6 +71,7 @@ export type PlaceOpener = (entry: { readonly path: string; readonly bytes: numbe
 export function openPlace(limits: SourceLimits = DEFAULT_LIMITS): PlaceOpener {
   const zips = new Map<string, Promise<Map<string, ProfileEntry>>>();
   const packed: PlaceOpener = async ({ path, bytes, place }) => {
+    if (place.absent === true) return absent({ path, bytes, place });
     if ('file' in place) return fileEntry(place.file, path, bytes);
     let members = zips.get(place.zip);
     if (members === undefined) {

@@ -11,7 +11,8 @@ import { copies, type ProfileEntry, type ProfileSource, type RefusedArchive } fr
 import { openTar } from './tar.ts';
 import { openZip } from './zip.ts';
 
-const NAMED_ARCHIVE = /\.(zip|tar|tgz|gz)$/i;
+/** A file that may be an archive, by its name. */
+export const NAMED_ARCHIVE = /\.(zip|tar|tgz|gz)$/i;
 /** Archives inside the upload: one per rank in one per node. Anything deeper stays closed. */
 const MAX_LEVELS = 2;
 

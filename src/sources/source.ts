@@ -1,5 +1,11 @@
-/** Where an entry's bytes lie, so that another thread can open it again: a file on disk, or a member of a zip file; `gzip`: packed once more. */
-export type EntryPlace = ({ readonly file: string } | { readonly zip: string; readonly member: string }) & { readonly gzip?: true };
+/**
+ * Where an entry's bytes lie, so that another thread can open it again: a file on disk, or a member of a zip file. `gzip`: packed once
+ * more; `absent`: listed, its bytes were not fetched.
+ */
+export type EntryPlace = ({ readonly file: string } | { readonly zip: string; readonly member: string }) & {
+  readonly gzip?: true;
+  readonly absent?: true;
+};
 
 /** One file of an upload. `path` is relative to the upload's root, with forward slashes; it is data, never a place to write to. */
 export interface ProfileEntry {

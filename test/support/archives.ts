@@ -16,7 +16,8 @@ export interface ZipEntry {
   readonly claimedCrc?: number;
 }
 
-export function zipOf(entries: readonly ZipEntry[]): Buffer {
+/** `zip64`: its end says where the directory is in 64 bits, as it must from 4 GiB on. */
+export function zipOf(entries: readonly ZipEntry[], { zip64 = false } = {}): Buffer {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;
@@ -52,8 +53,25 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
   end.writeUInt16LE(Math.min(entries.length, 0xffff), 8);
   end.writeUInt16LE(Math.min(entries.length, 0xffff), 10);
   end.writeUInt32LE(central.length, 12);
-  end.writeUInt32LE(offset, 16);
-  return Buffer.concat([...parts, central, end]);
+  end.writeUInt32LE(zip64 ? 0xffffffff : offset, 16);
+  return Buffer.concat([...parts, central, ...(zip64 ? [end64(entries.length, central.length, offset)] : []), end]);
+}
+
+/** The zip64 end of a directory, and what points to it. */
+export function end64(entries: number, bytes: number, offset: number): Buffer {
+  const end = Buffer.alloc(76);
+  end.writeUInt32LE(0x06064b50, 0);
+  end.writeBigUInt64LE(44n, 4);
+  end.writeUInt16LE(45, 12);
+  end.writeUInt16LE(45, 14);
+  end.writeBigUInt64LE(BigInt(entries), 24);
+  end.writeBigUInt64LE(BigInt(entries), 32);
+  end.writeBigUInt64LE(BigInt(bytes), 40);
+  end.writeBigUInt64LE(BigInt(offset), 48);
+  end.writeUInt32LE(0x07064b50, 56);
+  end.writeBigUInt64LE(BigInt(offset + bytes), 64);
+  end.writeUInt32LE(1, 72);
+  return end;
 }
 
 /** One entry of a tar. */
