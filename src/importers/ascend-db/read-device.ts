@@ -180,7 +180,7 @@ export function kernelColumns(names: Interner, strings: Strings): KernelColumns 
     group: i32(),
   };
   const groups = createKernelGroups();
-  const key: number[] & GroupKey = [0, 0, 0, 0, 0, 0, 0, 0];
+  const key: GroupKey = [0, 0, 0, 0, 0, 0, 0, 0];
   let fromNames = false;
   const typeOfName = new Map<number, number>();
   const isCommunication = new Map<number, number>();

@@ -38,7 +38,7 @@ export async function readKernels(
     group: i32(),
   };
   const groups = createKernelGroups();
-  const key: number[] & GroupKey = [0, 0, 0, 0, 0, 0, 0, 0];
+  const key: GroupKey = [0, 0, 0, 0, 0, 0, 0, 0];
   const instant: Instant = { us: 0, ns: 0 };
   let fromNames = false;
   const typeOfName = new Map<number, number>();
