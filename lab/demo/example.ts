@@ -22,6 +22,8 @@ function codeMap(files: Files): CodeMap {
     forward: inLayer('self.down(F.gelu('),
     compile: inLayer('self.scale * self.attend('),
     layout: inLayer('self.scale * self.attend('),
+    prepare: inTrain('in enumerate(loader)'),
+    check: inLayer('self.scale * self.attend('),
     loss: inTrain('loss = criterion('),
     backward: inTrain('loss.backward()'),
     item: inTrain('loss.item()'),

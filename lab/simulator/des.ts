@@ -38,8 +38,16 @@ export interface ApiCall {
   end: number;
 }
 
+/** A stretch of host time that is recorded as something else than an operator or a CANN call. */
+export interface HostSpan {
+  name: string;
+  thread: Thread;
+  start: number;
+  end: number;
+}
+
 /** Kinds of collective operations. */
-export type CollectiveOp = 'allReduce' | 'allGather' | 'broadcast' | 'batchSendRecv';
+export type CollectiveOp = 'allReduce' | 'allGather' | 'broadcast' | 'batchSendRecv' | 'alltoallv';
 
 /** A collective, shared by the tasks of its members. */
 interface Collective {
@@ -49,6 +57,11 @@ interface Collective {
   index: number;
   bytes: number;
   transferNs: number;
+  /** its parts on links that are not slow: what any call costs, and what grows with the bytes, ns */
+  fixedNs: number;
+  movedNs: number;
+  /** slow links between its members */
+  slowLinks: SlowLink[];
   members: DeviceTask[];
   /** last start among the members, valid when all arrived */
   lastStart: number;
@@ -62,6 +75,8 @@ export interface DeviceTask {
   step: number;
   kernel: Kernel | null;
   collective: Collective | null;
+  /** bytes this rank moved in a collective whose ranks move unequal ones; else those of the collective */
+  ownBytes: number;
   /** name of the queued operation, e.g. aclnnAdd */
   acl: string;
   /** operator that queued it */
@@ -77,6 +92,8 @@ export interface DeviceTask {
   ready: number;
   deps: DeviceTask[];
   duration: number;
+  /** size of a copy */
+  bytes: number;
   /** part of the time before the start in which only an event held the task back */
   eventWait: number;
   start: number;
@@ -110,6 +127,14 @@ export interface Rank {
   ops: HostOp[];
   openOps: HostOp[];
   apis: ApiCall[];
+  /** garbage collections, when the profiler looks for them */
+  collections: HostSpan[];
+  /** Python functions worth an event of their own */
+  functions: HostSpan[];
+  /** every launch of a kernel waits until it is done (ASCEND_LAUNCH_BLOCKING) */
+  blocking: boolean;
+  /** the device is drained before and after each collective */
+  drains: boolean;
   sequence: number;
   seed: number;
   phaseKey: number;
@@ -123,6 +148,14 @@ export interface Engine {
   collectives: Map<Group, Map<number, Collective>>;
   /** slows down all links by this factor */
   linkFactor: number;
+  /** single links that are slower still */
+  slowLinks: SlowLink[];
+}
+
+/** A link between two ranks that needs `factor` times as long for the same bytes. */
+export interface SlowLink {
+  ranks: [number, number];
+  factor: number;
 }
 
 /** A host program; it yields the device task it waits for. */
@@ -134,10 +167,11 @@ const LAUNCH_LATENCY_NS = 10_000;
 const STREAM_GAP_NS = 700;
 const COMPUTE_STREAM = 2;
 
-export function createEngine(seed: number, ranks: number, linkFactor: number): Engine {
+export function createEngine(seed: number, ranks: number, linkFactor: number, slowLinks: SlowLink[] = []): Engine {
   return {
     seed,
     linkFactor,
+    slowLinks,
     collectives: new Map(),
     ranks: Array.from({ length: ranks }, (_, rank) => ({
       rank,
@@ -156,6 +190,10 @@ export function createEngine(seed: number, ranks: number, linkFactor: number): E
       ops: [],
       openOps: [],
       apis: [],
+      collections: [],
+      functions: [],
+      blocking: false,
+      drains: false,
       sequence: 1300,
       seed,
       phaseKey: 0,
@@ -236,8 +274,9 @@ function streamOf(rank: Rank, id: number): Stream {
 }
 
 type TaskInit = Pick<DeviceTask, 'kind' | 'acl' | 'stream' | 'deps'> &
-  Partial<Pick<DeviceTask, 'kernel' | 'collective' | 'duration' | 'compileNs'>> & {
+  Partial<Pick<DeviceTask, 'kernel' | 'collective' | 'ownBytes' | 'duration' | 'compileNs' | 'bytes'>> & {
     /** nominal time of the launch call */ launchUs: number;
+    /** time before the device can begin, on top of the launch */ stagingNs?: number;
   };
 
 /** Puts a task into the queue; waits while the host is QUEUE_DEPTH tasks ahead of the device. */
@@ -263,9 +302,11 @@ function* enqueue(rank: Rank, init: TaskInit): Generator<DeviceTask, DeviceTask,
     step: rank.step,
     kernel: init.kernel ?? null,
     collective: init.collective ?? null,
+    ownBytes: init.ownBytes ?? init.collective?.bytes ?? 0,
     op: rank.recording ? (rank.openOps.at(-1) ?? null) : null,
     thread: rank.thread,
     duration: init.duration ?? 0,
+    bytes: init.bytes ?? 0,
     eventWait: 0,
     start: -1,
     end: -1,
@@ -274,11 +315,27 @@ function* enqueue(rank: Rank, init: TaskInit): Generator<DeviceTask, DeviceTask,
     dequeueStart,
     dequeueEnd,
     compileNs,
-    ready: dequeueEnd - Math.round(launch * 0.35) + LAUNCH_LATENCY_NS,
+    ready: dequeueEnd - Math.round(launch * 0.35) + LAUNCH_LATENCY_NS + (init.stagingNs ?? 0),
   };
   rank.tasks.push(task);
   streamOf(rank, task.stream).queue.push(task);
+  if (rank.blocking && task.kind === 'kernel') yield* synchronize(rank, [task], 'aclrtSynchronizeStream');
   return task;
+}
+
+/** Blocks in a synchronizing CANN call until tasks have ended. */
+export function* synchronize(rank: Rank, tasks: readonly DeviceTask[], id: string): HostProgram {
+  const start = rank.now;
+  for (const task of tasks) yield* waitFor(rank, task);
+  spend(rank, 5);
+  if (rank.recording) rank.apis.push({ id, mode: 'ACL_RTS', thread: rank.thread, start, end: rank.now });
+}
+
+/** The last task of every stream: what a wait for the whole device waits for. */
+export function lastTasks(rank: Rank): DeviceTask[] {
+  const last = new Map<number, DeviceTask>();
+  for (const task of rank.tasks.slice(-2000)) last.set(task.stream, task);
+  return [...last.values()];
 }
 
 function takeWaits(rank: Rank): DeviceTask[] {
@@ -302,17 +359,26 @@ export function* launchKernel(rank: Rank, kernel: Kernel, compileNs = 0): HostPr
   });
 }
 
-/** Launches a copy between host and device on the compute stream and returns it. */
-export function* launchCopy(rank: Rank, acl: string, us: number): Generator<DeviceTask, DeviceTask, void> {
+/** Launches a copy between host and device and returns it; on the compute stream unless another is named. */
+export function* launchCopy(
+  rank: Rank,
+  acl: string,
+  us: number,
+  options: { bytes?: number; stagingNs?: number; stream?: number } = {},
+): Generator<DeviceTask, DeviceTask, void> {
+  const { stream = COMPUTE_STREAM, bytes = 0, stagingNs = 0 } = options;
+  const isOwn = stream === COMPUTE_STREAM;
   const task = yield* enqueue(rank, {
     kind: 'copy',
     acl,
-    stream: COMPUTE_STREAM,
-    deps: takeWaits(rank),
+    stream,
+    deps: isOwn ? takeWaits(rank) : [],
     duration: Math.round(us * 1000 * jitter(0.02, rank.phaseKey, rank.phaseCount, 6)),
+    bytes,
+    stagingNs,
     launchUs: 14,
   });
-  rank.lastCompute = task;
+  if (isOwn) rank.lastCompute = task;
   return task;
 }
 
@@ -327,7 +393,16 @@ const API_OF: Record<CollectiveOp, string> = {
   allGather: 'HcclAllGather',
   broadcast: 'HcclBroadcast',
   batchSendRecv: 'HcclBatchSendRecv',
+  alltoallv: 'HcclAlltoAllV',
 };
+
+/** What is special about one collective. */
+export interface CollectiveOptions {
+  /** times as long as it would take by itself */
+  stretch?: number;
+  /** bytes of this rank, when ranks move unequal ones */
+  ownBytes?: number;
+}
 
 /** Launches a collective on the group's stream; it waits for the compute work launched so far. */
 export function* launchCollective(
@@ -336,16 +411,18 @@ export function* launchCollective(
   group: Group,
   op: CollectiveOp,
   bytes: number,
+  options: CollectiveOptions = {},
 ): Generator<DeviceTask, DeviceTask, void> {
   const index = rank.collectiveCounts.get(group) ?? 0;
   rank.collectiveCounts.set(group, index + 1);
-  const collective = shared(engine, group, index, op, bytes);
+  const collective = shared(engine, group, index, op, bytes, options.stretch ?? 1);
   const task = yield* enqueue(rank, {
     kind: 'collective',
     acl: API_OF[op],
     stream: group.stream,
     deps: rank.lastCompute ? [rank.lastCompute] : [],
     collective,
+    ...(options.ownBytes === undefined ? {} : { ownBytes: options.ownBytes }),
     launchUs: 110,
   });
   collective.members.push(task);
@@ -357,7 +434,7 @@ export function streamWait(rank: Rank, task: DeviceTask): void {
   rank.waits.push(task);
 }
 
-function shared(engine: Engine, group: Group, index: number, op: CollectiveOp, bytes: number): Collective {
+function shared(engine: Engine, group: Group, index: number, op: CollectiveOp, bytes: number, stretch: number): Collective {
   let byIndex = engine.collectives.get(group);
   if (!byIndex) {
     byIndex = new Map();
@@ -365,22 +442,32 @@ function shared(engine: Engine, group: Group, index: number, op: CollectiveOp, b
   }
   let collective = byIndex.get(index);
   if (!collective) {
-    const transferNs = transfer(engine, group, op, bytes, index);
-    collective = { op, group, index, bytes, transferNs, members: [], lastStart: -1 };
+    collective = { op, group, index, bytes, ...transfer(engine, group, op, bytes, index, stretch), members: [], lastStart: -1 };
     byIndex.set(index, collective);
   }
   if (collective.op !== op || collective.bytes !== bytes) throw new Error(`ranks disagree on collective ${index} of ${group.comm}`);
   return collective;
 }
 
-/** Time a collective needs once every member has arrived, in ns. */
-function transfer(engine: Engine, group: Group, op: CollectiveOp, bytes: number, index: number): number {
+/** Time a collective needs once every member has arrived, in ns: it ends with its slowest link. */
+function transfer(
+  engine: Engine,
+  group: Group,
+  op: CollectiveOp,
+  bytes: number,
+  index: number,
+  stretch: number,
+): Pick<Collective, 'transferNs' | 'fixedNs' | 'movedNs' | 'slowLinks'> {
   const size = group.ranks.length;
   const nodes = new Set(group.ranks.map(nodeOf)).size;
   const busGBs = nodes > 1 ? 56 - 2 * Math.log2(nodes) : size > 2 ? 60 : 55;
-  const share = { allReduce: 1, allGather: 0.5, broadcast: 1.3, batchSendRecv: 2.6 }[op];
-  const us = 30 + 4 * Math.log2(Math.max(2, Math.min(size, CARDS_PER_NODE))) + 12 * Math.log2(nodes) + (bytes * share) / (busGBs * 1000);
-  return Math.round(us * 1000 * engine.linkFactor * jitter(0.01, engine.seed, index, hashText(group.comm)));
+  const share = { allReduce: 1, allGather: 0.5, broadcast: 1.3, batchSendRecv: 2.6, alltoallv: 0.5 }[op];
+  const fixedUs = 30 + 4 * Math.log2(Math.max(2, Math.min(size, CARDS_PER_NODE))) + 12 * Math.log2(nodes);
+  const movedUs = (bytes * share) / (busGBs * 1000);
+  const slowLinks = engine.slowLinks.filter(({ ranks }) => ranks.every((rank) => group.ranks.includes(rank)));
+  const slowest = Math.max(1, ...slowLinks.map((link) => link.factor));
+  const ns = 1000 * engine.linkFactor * stretch * jitter(0.01, engine.seed, index, hashText(group.comm));
+  return { transferNs: Math.round((fixedUs + slowest * movedUs) * ns), fixedNs: fixedUs * ns, movedNs: movedUs * ns, slowLinks };
 }
 
 /** Moves a rank's streams as far as known times allow; returns ranks whose collectives just ended. */

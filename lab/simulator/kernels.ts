@@ -511,7 +511,44 @@ export const COPY_BUFFER = kernel({
 /** bytes of one simulated module buffer */
 export const BUFFER_BYTES = 5242880 * 4;
 
+/** Device time of one grouped matrix multiplication over the experts of a rank that got its even share of the tokens, in us. */
+const EXPERT_US = 150;
+/** Experts of one rank. */
+const EXPERTS = 8;
+
+/** One matrix multiplication over the experts of a rank; `share` is its tokens relative to the mean. */
+export function expertMatmul(tokens: number, share: number, name: 'up' | 'down' | 'upGrad' | 'downGrad'): Kernel {
+  const rows = Math.max(EXPERTS, Math.round(tokens * share));
+  const [from, to] = name === 'up' || name === 'downGrad' ? [HIDDEN, FFN] : [FFN, HIDDEN];
+  return kernel({
+    aten: 'npu::npu_grouped_matmul',
+    acl: 'aclnnGroupedMatmulV4',
+    name: 'aclnnGroupedMatmulV4_GroupedMatmul_GroupedMatmul',
+    type: 'GroupedMatmul',
+    core: 'MIX_AIC',
+    us: EXPERT_US * (name.endsWith('Grad') ? 2 : 1) * (rows / tokens),
+    inShapes: `${rows},${from};${EXPERTS},${from},${to}`,
+    outShapes: `${rows},${to}`,
+  });
+}
+
+/** Bytes of the activations of `tokens` tokens (bf16). */
+export const activationBytes = (tokens: number): number => tokens * HIDDEN * 2;
+
 /** Gradient seed of `loss.backward()`. */
+/** Positions of the elements that are not zero; how many there are, only the device knows. */
+export const NONZERO = kernel({
+  aten: 'aten::nonzero',
+  acl: 'aclnnNonzero',
+  name: 'aclnnNonzero_NonZeroAiCore_NonZero',
+  type: 'NonZero',
+  us: 9,
+  inShapes: '8192',
+  inTypes: 'BOOL',
+  outShapes: '8192,1',
+  outTypes: 'INT64',
+});
+
 export const ONES_LIKE = kernel({
   outer: 'aten::ones_like',
   aten: 'aten::fill_',

@@ -1,5 +1,8 @@
+import type { SlowLink } from './des.ts';
 import { buildGroups, type Group } from './groups.ts';
-import { buildModel, type Model, OPTIMIZER_US, type Operator } from './kernels.ts';
+import { type HostFaults, planHostFaults } from './host-faults.ts';
+import { activationBytes, buildModel, type Model, OPTIMIZER_US, type Operator } from './kernels.ts';
+import { hash } from './random.ts';
 import type { Fault, FaultKind, ResolvedSpec } from './spec.ts';
 
 /** A loader as one rank sees it. */
@@ -23,6 +26,21 @@ export interface Plan {
   /** all-reduce gradients in every micro-step instead of the last only */
   syncEveryMicroStep: boolean;
   linkFactor: number;
+  slowLinks: SlowLink[];
+  /** micro-batches of a pipeline step */
+  microBatches: number;
+  /** tokens of one forward */
+  tokens: number;
+  /** reduce the gradients only when the backward is over */
+  reduceAfterBackward: boolean;
+  /** messages one matrix's gradients are reduced in, 0 = buckets of 25 MB */
+  gradientPieces: number;
+  /** parameter shards gathered before each layer, in messages of `bytes`; null = parameters are not sharded */
+  gather: { count: number; bytes: number } | null;
+  /** tokens of a rank's experts in one layer relative to the mean; null = no experts */
+  expertShareOf: ((rank: number, step: number, layer: number) => number) | null;
+  /** times as long as the first half of the gradient buckets takes */
+  bucketStretch: number;
   /** layers of each pipeline stage */
   stageLayers: number[];
   /** launches of the Python-loop optimizer, 0 = fused */
@@ -38,6 +56,7 @@ export interface Plan {
   loaderOf: (rank: number) => LoaderPlan;
   hostFactorOf: (rank: number) => number;
   deviceFactorOf: (rank: number) => number;
+  host: HostFaults;
 }
 
 const DDP_MICRO_SCALE = 0.5;
@@ -45,6 +64,9 @@ const PP_SCALE = 0.625;
 const PP_HEAD_SCALE = 0.05;
 /** A healthy worker's time for one batch relative to the step, per worker. */
 const HEALTHY_SAMPLE_SHARE = 0.35;
+
+/** Links of a job whose gradients take as long as its backward, slower by this factor. */
+const CONTENDED_LINKS = 4;
 
 type FaultOf<K extends FaultKind> = Extract<Fault, { kind: K }>;
 
@@ -56,15 +78,22 @@ export function makePlan(spec: ResolvedSpec): Plan {
 
   const accumulate = one('sync-per-microstep');
   const microSteps = accumulate ? (accumulate.microSteps ?? 4) : 1;
-  const batchScale = spec.pp === 2 ? PP_SCALE : accumulate ? DDP_MICRO_SCALE : 1;
+  const few = on(one('few-micro-batches'));
+  const microBatches = few ? (few.microBatches ?? 2) : spec.microBatches;
+  // The global batch stays: fewer micro-batches are larger ones.
+  const batchScale = spec.pp === 2 ? (PP_SCALE * spec.microBatches) / microBatches : accumulate ? DDP_MICRO_SCALE : 1;
   const model = buildModel(batchScale, spec.pp === 2 ? PP_HEAD_SCALE : 1);
   const imbalance = on(one('stage-imbalance'));
   const stageLayers = splitLayers(spec.layers, spec.pp, imbalance ? (imbalance.extraLayers ?? 1) : 0);
-  const passes = spec.pp === 2 ? spec.microBatches : microSteps;
+  const passes = spec.pp === 2 ? microBatches : microSteps;
   const stepUs = estimateStepUs(model, Math.max(...splitLayers(spec.layers, spec.pp, 0)), passes + (spec.pp - 1));
 
   const optimizerOps = all('small-ops').find((fault) => (fault.where ?? 'optimizer') === 'optimizer');
   const featureOps = all('small-ops').find((fault) => fault.where === 'forward');
+  const tinyGradients = all('small-messages').find((fault) => fault.where === 'gradients');
+  const gathers = all('small-messages').find((fault) => (fault.where ?? 'forward') === 'forward');
+  const experts = one('expert-imbalance');
+  const contention = one('contention');
   const layout = on(one('layout'));
   const compile = on(one('recompile'));
   const broadcast = on(one('buffer-broadcast'));
@@ -72,6 +101,7 @@ export function makePlan(spec: ResolvedSpec): Plan {
   const hidden = on(one('hidden-loader'));
   const slowLoaders = all('slow-loader').filter((fault) => !fault.off);
   const fetches = spec.pp === 2 ? 1 : microSteps;
+  const host = planHostFaults(spec, stepUs);
   const loaderOf = (rank: number): LoaderPlan => {
     const slow = slowLoaders.find((fault) => !fault.ranks || fault.ranks.includes(rank));
     const fetchUs = hidden ? (hidden.fetchMs ? hidden.fetchMs * 1000 : 0.6 * stepUs) / fetches : 200;
@@ -82,12 +112,22 @@ export function makePlan(spec: ResolvedSpec): Plan {
   };
   return {
     spec,
-    groups: buildGroups(spec.ranks, spec.pp),
+    groups: buildGroups(spec.ranks, spec.pp, experts !== undefined),
     model,
     batchScale,
     microSteps,
     syncEveryMicroStep: on(accumulate) !== undefined,
-    linkFactor: accumulate ? 1.9 : 1,
+    linkFactor: contention ? CONTENDED_LINKS : accumulate ? 1.9 : 1,
+    slowLinks: all('slow-link')
+      .filter((fault) => !fault.off)
+      .map((fault) => ({ ranks: fault.ranks, factor: fault.factor ?? 5 })),
+    microBatches,
+    tokens: model.activationBytes / activationBytes(1),
+    reduceAfterBackward: on(one('no-overlap')) !== undefined,
+    gradientPieces: on(tinyGradients) ? (tinyGradients?.count ?? 12) : 0,
+    gather: gathers ? gatherOf(gathers) : null,
+    expertShareOf: experts ? (rank, step, layer) => expertShare(spec, experts, rank, step, layer) : null,
+    bucketStretch: on(contention)?.factor ?? (on(contention) ? 1.8 : 1),
     stageLayers,
     optimizerLoop: on(optimizerOps) ? (optimizerOps?.perStep ?? 560) : 0,
     featureLoop: featureOps ? (featureOps.off ? 0 : (featureOps.perStep ?? 400)) : null,
@@ -96,9 +136,25 @@ export function makePlan(spec: ResolvedSpec): Plan {
     buffers: broadcast ? (broadcast.buffers ?? 16) : 0,
     jitterUs: rotating ? (rotating.ms ? rotating.ms * 1000 : 0.12 * stepUs) : 0,
     loaderOf,
-    hostFactorOf: (rank) => factorFor(all('slow-host'), rank, 4),
+    hostFactorOf: (rank) => factorFor(all('slow-host'), rank, 4) * host.factor,
     deviceFactorOf: (rank) => factorFor(all('slow-rank'), rank, 1.15),
+    host,
   };
+}
+
+/** Right: one message per layer, of the same bytes in all. */
+function gatherOf(fault: FaultOf<'small-messages'>): { count: number; bytes: number } {
+  const count = fault.count ?? 12;
+  const bytes = fault.bytes ?? 65_536;
+  return fault.off ? { count: 1, bytes: count * bytes } : { count, bytes };
+}
+
+/** One rank is busiest in a layer, the others share the rest evenly. */
+function expertShare(spec: ResolvedSpec, fault: FaultOf<'expert-imbalance'>, rank: number, step: number, layer: number): number {
+  if (fault.off || spec.ranks === 1) return 1;
+  const peak = Math.min(fault.peak ?? 1.8, spec.ranks);
+  const busiest = fault.rank ?? hash(spec.seed, step, layer, 83) % spec.ranks;
+  return rank === busiest ? peak : (spec.ranks - peak) / (spec.ranks - 1);
 }
 
 function factorFor(faults: { rank: number; factor?: number; off?: boolean }[], rank: number, byDefault: number): number {

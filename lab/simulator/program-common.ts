@@ -1,21 +1,24 @@
 import {
   begin,
   type CollectiveOp,
+  type CollectiveOptions,
   callApi,
   type DeviceTask,
   type Engine,
   end,
   type HostProgram,
   inPhase,
+  lastTasks,
   launchCollective,
   launchCopy,
   launchKernel,
   phase,
   type Rank,
   spend,
-  waitFor,
+  synchronize,
 } from './des.ts';
 import type { Group } from './groups.ts';
+import { atPlace, copyLarge, prepareBatch } from './host-faults.ts';
 import { fusedOptimizer, type Kernel, loopFeature, loopOptimizer, type Operator, roundTrip } from './kernels.ts';
 import type { Plan } from './plan.ts';
 import { stackKey } from './stacks.ts';
@@ -95,6 +98,7 @@ function share(count: number, n: number, total: number): number {
 function* elementwise(rank: Rank, plan: Plan, kernel: Kernel, stack: string, sequence: number, faults: StepFaults): HostProgram {
   const n = faults.elementwise++;
   const total = faults.elementwiseTotal;
+  yield* atPlace(plan.host, rank, n, total);
   const layout = plan.layout;
   const trips = layout ? share(layout.perStep, n, total) : 0;
   const compileNs = compileAt(plan, n, total);
@@ -158,7 +162,9 @@ export function* collective(
   op: CollectiveOp,
   bytes: number,
   stack: string,
+  options: CollectiveOptions = {},
 ): Generator<DeviceTask, DeviceTask, void> {
+  if (rank.drains) yield* synchronize(rank, lastTasks(rank), 'aclrtSynchronizeStream');
   const outer = begin(rank, HOST_OP[op], { stack, types: 'TensorList;Tensor;Scalar', dims: ';;' });
   spend(rank, 6);
   for (const name of ['record_event', 'wait_event']) {
@@ -168,10 +174,11 @@ export function* collective(
   }
   const call = begin(rank, HCCL_OP[op], { dims: `${bytes / 4}`, types: 'FLOAT' });
   spend(rank, 6);
-  const task = yield* launchCollective(engine, rank, group, op, bytes);
+  const task = yield* launchCollective(engine, rank, group, op, bytes, options);
   end(rank, call);
   spend(rank, 8);
   end(rank, outer);
+  if (rank.drains) yield* synchronize(rank, [task], 'aclrtSynchronizeStream');
   return task;
 }
 
@@ -180,16 +187,19 @@ const HOST_OP: Record<CollectiveOp, string> = {
   allGather: 'c10d::_allgather_base_',
   broadcast: 'c10d::broadcast_',
   batchSendRecv: 'c10d::send',
+  alltoallv: 'c10d::alltoall_base_',
 };
 const HCCL_OP: Record<CollectiveOp, string> = {
   allReduce: 'HcclAllreduce',
   allGather: 'HcclAllgatherBase',
   broadcast: 'HcclBroadcast',
   batchSendRecv: 'HcclBatchSendRecv',
+  alltoallv: 'HcclAlltoAllV',
 };
 
-/** Copies the batch to the device without blocking the host. */
-export function* copyBatch(rank: Rank, tensors: number): HostProgram {
+/** Copies the batch to the device, as a rule without blocking the host. */
+export function* copyBatch(rank: Rank, plan: Plan, tensors: number): HostProgram {
+  prepareBatch(plan.host, rank);
   for (let i = 0; i < tensors; i++) {
     const shapes = { stack: stackKey('h2d'), dims: '16,512;;;;;;;', types: 'INT64;Scalar;Scalar;Scalar;Scalar;Scalar;Scalar;None' };
     const to = begin(rank, 'aten::to', shapes);
@@ -198,10 +208,12 @@ export function* copyBatch(rank: Rank, tensors: number): HostProgram {
     spend(rank, 12);
     const copy = begin(rank, 'aten::copy_', { ...shapes, dims: '16,512;16,512;', types: 'INT64;INT64;Scalar' });
     spend(rank, 8);
-    const acl = begin(rank, 'acl_memcpy_host_to_device', { stack: shapes.stack });
-    spend(rank, 5);
-    yield* launchCopy(rank, 'acl_memcpy_host_to_device', 9);
-    end(rank, acl);
+    if (i > 0 || !(yield* copyLarge(plan.host, rank))) {
+      const acl = begin(rank, 'acl_memcpy_host_to_device', { stack: shapes.stack });
+      spend(rank, 5);
+      yield* launchCopy(rank, 'acl_memcpy_host_to_device', 9);
+      end(rank, acl);
+    }
     end(rank, copy);
     end(rank, copyTo);
     end(rank, to);
@@ -217,19 +229,11 @@ export function* readLoss(rank: Rank): HostProgram {
   const local = begin(rank, 'aten::_local_scalar_dense', { stack: stackKey('item'), types: 'FLOAT' });
   spend(rank, 8);
   const copy = yield* launchCopy(rank, 'acl_memcpy_device_to_host', 2.4);
-  yield* synchronize(rank, copy, 'aclrtSynchronizeStreamWithTimeout');
+  yield* synchronize(rank, [copy], 'aclrtSynchronizeStreamWithTimeout');
   spend(rank, 8);
   end(rank, local);
   end(rank, item);
   spend(rank, 25);
-}
-
-/** Blocks in a synchronizing CANN call until a task has ended. */
-export function* synchronize(rank: Rank, task: DeviceTask, id: string): HostProgram {
-  const start = rank.now;
-  yield* waitFor(rank, task);
-  spend(rank, 5);
-  if (rank.recording) rank.apis.push({ id, mode: 'ACL_RTS', thread: rank.thread, start, end: rank.now });
 }
 
 /** `optimizer.zero_grad(set_to_none=True)`. */

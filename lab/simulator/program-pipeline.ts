@@ -36,11 +36,11 @@ export function* pipelineStep(engine: Engine, plan: Plan, rank: Rank, loader: Lo
   const { spec } = plan;
   const dp = spec.ranks / spec.pp;
   const index = Math.floor(rank.rank / dp);
-  const elementwiseTotal = 2 * plan.stageLayers[index]! * spec.microBatches;
+  const elementwiseTotal = 2 * plan.stageLayers[index]! * plan.microBatches;
   const stage: Stage = { engine, plan, rank, index, faults: { elementwise: 0, elementwiseTotal }, inFlight: [], works: [] };
   fetch(loader, rank);
   phase(rank, 'h2d');
-  yield* copyBatch(rank, 2);
+  yield* copyBatch(rank, plan, 2);
   zeroGrad(rank);
   lateness(plan, rank);
   yield* index === 0 ? firstStage(stage) : lastStage(stage);
@@ -57,7 +57,7 @@ export function* pipelineStep(engine: Engine, plan: Plan, rank: Rank, loader: Lo
  * so one call pairs with one call.
  */
 function* firstStage(stage: Stage): HostProgram {
-  const last = stage.plan.spec.microBatches - 1;
+  const last = stage.plan.microBatches - 1;
   yield* forwardMicro(stage, 0);
   yield* exchange(stage);
   for (let micro = 0; micro < last; micro++) {
@@ -71,7 +71,7 @@ function* firstStage(stage: Stage): HostProgram {
 
 function* lastStage(stage: Stage): HostProgram {
   yield* exchange(stage);
-  for (let micro = 0; micro < stage.plan.spec.microBatches; micro++) {
+  for (let micro = 0; micro < stage.plan.microBatches; micro++) {
     yield* forwardMicro(stage, micro);
     yield* backwardMicro(stage, micro);
     yield* exchange(stage);
@@ -94,7 +94,7 @@ function* forwardMicro(stage: Stage, micro: number): HostProgram {
     saved.push(...(yield* forward(rank, plan, operators, faults, site)));
   };
   if (index === 0) {
-    yield* inPhase(rank, `feature${micro}`, () => sequenceFeature(rank, plan, plan.spec.microBatches));
+    yield* inPhase(rank, `feature${micro}`, () => sequenceFeature(rank, plan, plan.microBatches));
     yield* runAll(plan.model.embedding);
   }
   for (let layer = 0; layer < plan.stageLayers[index]!; layer++) yield* runAll(plan.model.layer);
@@ -109,7 +109,7 @@ function* backwardMicro(stage: Stage, micro: number): HostProgram {
   const { engine, plan, rank, index } = stage;
   const saved = stage.inFlight.shift()!;
   const group = groupOf(plan.groups, 'dp', rank.rank);
-  const reduce = group.ranks.length > 1 && micro === plan.spec.microBatches - 1;
+  const reduce = group.ranks.length > 1 && micro === plan.microBatches - 1;
   phase(rank, `backward${micro}`);
   if (index === 1) yield* kernelOp(rank, ONES_LIKE, { stack: stackKey('backward'), cost: { before: 20, inside: 16, after: 6 } });
   rank.thread = 'grad';

@@ -1,7 +1,7 @@
-import { begin, createEngine, type Engine, end, type HostProgram, phase, type Rank, run, spend } from './des.ts';
+import { begin, createEngine, type Engine, end, type HostProgram, lastTasks, phase, type Rank, run, spend, synchronize } from './des.ts';
+import { applyHostFaults, endOfStep, startOfStep } from './host-faults.ts';
 import { createLoader, type Loader } from './loader.ts';
 import { makePlan, type Plan } from './plan.ts';
-import { synchronize } from './program-common.ts';
 import { ddpStep } from './program-ddp.ts';
 import { pipelineStep } from './program-pipeline.ts';
 import { type Fault, type JobSpec, type ResolvedSpec, resolveSpec } from './spec.ts';
@@ -31,11 +31,12 @@ export interface SimulatedJob {
 export function simulate(spec: JobSpec): SimulatedJob {
   const resolved = resolveSpec(spec);
   const plan = makePlan(resolved);
-  const engine = createEngine(resolved.seed, resolved.ranks, plan.linkFactor);
+  const engine = createEngine(resolved.seed, resolved.ranks, plan.linkFactor, plan.slowLinks);
   const starts: number[][] = engine.ranks.map(() => []);
   const programs = engine.ranks.map((rank) => {
     rank.hostFactor = plan.hostFactorOf(rank.rank);
     rank.deviceFactor *= plan.deviceFactorOf(rank.rank);
+    applyHostFaults(plan.host, rank);
     return hostProgram(engine, plan, rank, starts[rank.rank]!);
   });
   run(engine, programs);
@@ -54,14 +55,15 @@ function* hostProgram(engine: Engine, plan: Plan, rank: Rank, starts: number[]):
     rank.recording = uploaded && step >= 0;
     if (step >= 0) starts.push(rank.now);
     const op = begin(rank, `ProfilerStep#${spec.firstStep + step}`);
+    yield* startOfStep(plan.host, rank);
     yield* spec.pp === 2 ? pipelineStep(engine, plan, rank, loader) : ddpStep(engine, plan, rank, loader);
+    yield* endOfStep(plan.host, rank);
     end(rank, op);
   }
   starts.push(rank.now);
   phase(rank, 'stop');
-  const lastTask = rank.tasks.at(-1);
   spend(rank, 30);
-  if (lastTask) yield* synchronize(rank, lastTask, 'aclrtSynchronizeDevice');
+  yield* synchronize(rank, lastTasks(rank), 'aclrtSynchronizeDevice');
 }
 
 /** Median of a non-empty list. */

@@ -1,3 +1,6 @@
+import { CARDS_PER_NODE, nodeOf } from './groups.ts';
+import type { MemorySpec } from './memory.ts';
+
 /** One user frame of a Python call stack. */
 export interface CodeSite {
   file: string;
@@ -27,13 +30,20 @@ export interface CodeMap {
   smallOps: CodeSite;
   /** the removable transpose */
   layout: CodeSite;
+  /** what turns a fetched batch into tensors, on the main thread */
+  prepare: CodeSite;
+  /** a value read back in the forward */
+  check: CodeSite;
   /** caller of the training function, and the module body */
   main: CodeSite;
   module: CodeSite;
 }
 
-/** A performance fault of the simulated job. Sizes left out take the documented default. */
-export type Fault = FaultBody & {
+/**
+ * A performance fault of the simulated job. Sizes left out take the documented default. `hidden`: the same on the host while the device
+ * has work queued, so that it costs nothing.
+ */
+export type Fault = (FaultBody | HostFault) & {
   /** keep the job's structure but do it right: the same work without the cost of the fault */
   off?: boolean;
 };
@@ -72,7 +82,79 @@ type FaultBody =
   | { kind: 'recompile' /** compiles per step, default 2 */; perStep?: number /** ms per compile, default 12 % of the step */; ms?: number }
   | { kind: 'buffer-broadcast' /** module buffers of 20 MB each, default 16 */; buffers?: number }
   | { kind: 'sync-per-microstep' /** micro-steps per optimizer step, default 4 */; microSteps?: number }
-  | { kind: 'rotating-jitter' /** lateness in ms, default 12 % of the step */; ms?: number };
+  | { kind: 'rotating-jitter' /** lateness in ms, default 12 % of the step */; ms?: number }
+  | {
+      kind: 'slow-link';
+      /** the two ranks at its ends */
+      ranks: [number, number];
+      /** how many times as long it takes for the same bytes, default 5 */
+      factor?: number;
+    }
+  | {
+      kind: 'small-messages';
+      /** parameter shards gathered one by one before each layer (default), or gradients reduced in tiny buckets */
+      where?: 'forward' | 'gradients';
+      /** messages per layer (forward, default 12) or per matrix of gradients (default 12) */
+      count?: number;
+      /** bytes of one gathered message, default 64 KiB */
+      bytes?: number;
+    }
+  | { kind: 'no-overlap' }
+  | { kind: 'few-micro-batches' /** micro-batches the same global batch is cut into, default 2 */; microBatches?: number }
+  | {
+      kind: 'expert-imbalance';
+      /** tokens of the busiest rank over the mean, default 1.8 */
+      peak?: number;
+      /** the rank that is busiest in every layer; default another one in each layer and step */
+      rank?: number;
+    }
+  | { kind: 'contention' /** how many times as long gradient buckets take beside computing, default 1.8 */; factor?: number };
+
+/** What holds up the host (host-faults.ts). */
+export type HostFault =
+  | {
+      kind: 'stream-sync';
+      /** what blocks the host, default item; collective drains the device before and after each collective */
+      of?: 'item' | 'nonzero' | 'stream' | 'device' | 'collective';
+      /** default 3 per layer */
+      perStep?: number;
+      hidden?: boolean;
+    }
+  | { kind: 'launch-blocking' }
+  | {
+      kind: 'gc-pause';
+      /** length of one pause, default 12 % of the step; one per step and rank, each time somewhere else */
+      ms?: number;
+      /** the profiler records garbage collections, default true */
+      lane?: boolean;
+      hidden?: boolean;
+    }
+  | {
+      kind: 'alloc-stall';
+      /** allocator calls per step, default 24 */
+      perStep?: number;
+      /** all calls of a step together, default 10 % of the step */
+      ms?: number;
+      /** the loop empties the cache at the end of each step */
+      emptyCache?: boolean;
+      hidden?: boolean;
+    }
+  | {
+      kind: 'batch-preparation';
+      /** default 10 % of the step */
+      ms?: number;
+      /** what the profile shows of it, default operators */
+      shows?: 'operators' | 'frames' | 'nothing';
+      hidden?: boolean;
+    }
+  | {
+      kind: 'pageable-copy';
+      /** size of the batch, default what takes 10 % of the step */
+      mb?: number;
+      /** the copy runs on a stream of its own, one batch ahead */
+      hidden?: boolean;
+    }
+  | { kind: 'host-bound' /** host time multiplier of all ranks, default 5 */; factor?: number; hidden?: boolean };
 
 export type FaultKind = Fault['kind'];
 
@@ -103,13 +185,38 @@ export interface JobSpec {
   clockSkewUs?: number[];
   /** loader worker processes per rank, default 4 */
   numWorkers?: number;
-  /** `loss.item()` after every backward, default true (a hidden-loader job never has it) */
+  /** `loss.item()` after every backward, default true (a job with something hidden never has it) */
   itemEveryStep?: boolean;
   /** column and lane names of the profiler release, default 2025-01 */
   era?: '2025-01' | '2025-11';
   /** nested python_function frames written per host operator, default 0; inflates the trace file */
   pythonFrames?: number;
+  /** memory of the cards; with it `profile_memory` is on and the memory tables are written */
+  memory?: MemorySpec;
+  /** environment variables; those that the profiler does not record go to `ci_env` */
+  env?: Record<string, string>;
+  /** other values on single ranks */
+  envOfRank?: Record<number, Record<string, string>>;
+  /** versions in place of those of the era; null is not recorded */
+  versions?: Versions;
+  versionsOfRank?: Record<number, Versions>;
+  profiler?: ProfilerOptions;
   faults?: Fault[];
+}
+
+export interface Versions {
+  torch?: string | null;
+  torchNpu?: string | null;
+  cann?: string | null;
+}
+
+/** Settings of the profiler that change what is recorded of them, not the times. */
+export interface ProfilerOptions {
+  withModules?: boolean;
+  profileMemory?: boolean;
+  l2Cache?: boolean;
+  /** null: no schedule was given */
+  schedule?: { wait?: number; warmup?: number; active?: number; repeat?: number; skipFirst?: number } | null;
 }
 
 const site = (line: number, func: string): CodeSite => ({ file: '/workspace/repo/train.py', line, func });
@@ -128,6 +235,8 @@ export const DEFAULT_CODE: CodeMap = {
   item: site(96, 'train'),
   smallOps: site(56, 'step'),
   layout: site(44, 'forward'),
+  prepare: site(72, 'prepare'),
+  check: site(47, 'forward'),
   main: site(121, 'main'),
   module: site(125, '<module>'),
 };
@@ -153,7 +262,31 @@ export interface ResolvedSpec {
   itemEveryStep: boolean;
   era: '2025-01' | '2025-11';
   pythonFrames: number;
+  memory: MemorySpec | null;
+  env: Record<string, string>;
+  envOfRank: Record<number, Record<string, string>>;
+  versions: Versions;
+  versionsOfRank: Record<number, Versions>;
+  profiler: ProfilerOptions;
   faults: Fault[];
+}
+
+const DDP_ONLY = [
+  'sync-per-microstep',
+  'buffer-broadcast',
+  'hidden-loader',
+  'small-messages',
+  'no-overlap',
+  'expert-imbalance',
+  'contention',
+] as const;
+
+/** Across servers only cards of the same place are linked. */
+function checkLink([a, b]: [number, number], ranks: number): void {
+  const isThere = [a, b].every((rank) => Number.isInteger(rank) && rank >= 0 && rank < ranks);
+  if (!isThere || a === b || (nodeOf(a) !== nodeOf(b) && a % CARDS_PER_NODE !== b % CARDS_PER_NODE)) {
+    throw new Error(`there is no link between ranks ${a} and ${b}`);
+  }
 }
 
 /** Steps simulated before the capture starts, so that queues and loaders are in steady state. */
@@ -167,9 +300,11 @@ export function resolveSpec(spec: JobSpec): ResolvedSpec {
   const faults = spec.faults ?? [];
   const kinds = new Set(faults.map((fault) => fault.kind));
   if (kinds.has('stage-imbalance') && pp === 1) throw new Error('stage-imbalance needs pp: 2');
-  for (const kind of ['sync-per-microstep', 'buffer-broadcast', 'hidden-loader'] as const) {
+  if (kinds.has('few-micro-batches') && pp === 1) throw new Error('few-micro-batches needs pp: 2');
+  for (const kind of DDP_ONLY) {
     if (kinds.has(kind) && pp === 2) throw new Error(`${kind} is a fault of a DDP job, not of a pipeline job`);
   }
+  for (const fault of faults) if (fault.kind === 'slow-link') checkLink(fault.ranks, spec.ranks);
   const ranks = spec.ranks;
   return {
     ranks,
@@ -188,9 +323,15 @@ export function resolveSpec(spec: JobSpec): ResolvedSpec {
     soc: spec.soc ?? null,
     clockSkewUs: spec.clockSkewUs ?? [],
     numWorkers: spec.numWorkers ?? 4,
-    itemEveryStep: (spec.itemEveryStep ?? true) && !kinds.has('hidden-loader'),
+    itemEveryStep: (spec.itemEveryStep ?? true) && !kinds.has('hidden-loader') && !faults.some((f) => 'hidden' in f && f.hidden === true),
     era: spec.era ?? '2025-01',
     pythonFrames: spec.pythonFrames ?? 0,
+    memory: spec.memory ?? null,
+    env: spec.env ?? {},
+    envOfRank: spec.envOfRank ?? {},
+    versions: spec.versions ?? {},
+    versionsOfRank: spec.versionsOfRank ?? {},
+    profiler: spec.profiler ?? {},
     faults,
   };
 }

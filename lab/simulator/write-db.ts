@@ -4,12 +4,14 @@ import { type Clock, micros } from './clock.ts';
 import { commDetail, commName, commType } from './communication.ts';
 import type { DeviceTask, HostOp, Thread } from './des.ts';
 import { type CannCall, type Launch, launches, plainCalls } from './launches.ts';
+import { memoryOf } from './memory.ts';
 import type { ResolvedSpec } from './spec.ts';
 import { createDatabase, createTextIds, type TextIds, type Writer } from './sqlite.ts';
 import { stackFrames } from './stacks.ts';
 import { communicationMatrixText, communicationText } from './write-communication.ts';
+import { writeMemory } from './write-memory.ts';
 import type { TraceInput } from './write-trace.ts';
-import { TID, TYPE_NAMES } from './write-trace.ts';
+import { functionName, TID, TYPE_NAMES } from './write-trace.ts';
 
 /** The database export of one rank: what the trace and the tables are made of, and the metadata that would lie beside them. */
 export interface DatabaseInput extends TraceInput {
@@ -22,6 +24,7 @@ const FRAMEWORK_TEXTS = 1 << 28;
 const API_TYPES = { acl: 20_000, node: 10_000, hccl: 5_500, runtime: 5_000 } as const;
 const OP = 50_001;
 const QUEUE = 50_002;
+const PYTHON = 50_003;
 /** HCCL data type 4 is FP32. */
 const FP32 = 4;
 const DATA_TYPES = ['INT8', 'INT16', 'INT32', 'FP16', 'FP32', 'INT64', 'UINT64', 'UINT8', 'UINT16', 'UINT32', 'FP64', 'BFP16', 'INT128'];
@@ -41,6 +44,7 @@ export function writeDatabase(input: DatabaseInput, path: string): void {
   const connections = writeCann(db, input, all, texts);
   writeTasks(db, input, all, texts);
   writeFramework(db, input, all, framework, connections);
+  if (input.spec.memory !== null) writeMemory(db, memoryOf(input.capture, input.spec.memory), input.capture, input.clock, texts);
   const text = db.table('STRING_IDS', 'id INTEGER PRIMARY KEY, value TEXT');
   for (const ids of [texts, framework]) for (const [value, id] of ids.entries()) text(id, value);
   db.close();
@@ -125,6 +129,7 @@ function writeTasks(db: Writer, input: DatabaseInput, all: Launch[], texts: Text
     'COMMUNICATION_TASK_INFO',
     `name INTEGER, globalTaskId INTEGER, taskType INTEGER, planeId INTEGER, groupName INTEGER, notifyId INTEGER, rdmaType INTEGER, srcRank INTEGER, dstRank INTEGER, transportType INTEGER, size INTEGER, dataType INTEGER, linkType INTEGER, opId INTEGER${newer ? ', isMaster INTEGER, bandwidth NUMERIC' : ''}`,
   );
+  const copied = db.table('MEMCPY_INFO', 'globalTaskId INTEGER PRIMARY KEY, size NUMERIC, memcpyOperation NUMERIC');
   const connections = new Map<DeviceTask, number>(all.map((launch) => [launch.task, launch.connection]));
   let globalId = 0;
   let opId = 0;
@@ -138,8 +143,11 @@ function writeTasks(db: Writer, input: DatabaseInput, all: Launch[], texts: Text
   for (const each of capture.tasks) {
     taskId++;
     if (each.eventWait > 500) row(each, 'EVENT_WAIT', each.start - each.eventWait, each.start);
-    if (each.kind === 'copy') row(each, 'MEMCPY_ASYNC', each.start, each.end);
-    else if (each.kind === 'kernel') {
+    if (each.kind === 'copy') {
+      const id = row(each, 'MEMCPY_ASYNC', each.start, each.end);
+      const toHost = each.acl.endsWith('_to_host');
+      if (spec.level === 2) copied(id, each.bytes > 0 ? Math.round(each.bytes) : toHost ? 4 : 65_536, toHost ? 2 : 1);
+    } else if (each.kind === 'kernel') {
       const kernel = each.kernel!;
       const known = spec.level > 0;
       const mixed = kernel.core.startsWith('MIX');
@@ -243,6 +251,14 @@ function writeFramework(db: Writer, input: DatabaseInput, all: Launch[], texts: 
       op.stack && spec.withStack ? chains.id(op.stack) : null,
       OP,
     );
+  }
+  for (const { name, thread, start, end } of input.record.functions) {
+    const label = texts.id(functionName(spec, name));
+    api(...times(start, end), tidOf(input, thread), null, label, null, null, null, null, null, PYTHON);
+  }
+  if (input.record.collections.length > 0) {
+    const gc = db.table('GC_RECORD', 'startNs INTEGER, endNs INTEGER, globalTid INTEGER');
+    for (const { thread, start, end } of input.record.collections) gc(clock.id(start), clock.id(end), tidOf(input, thread));
   }
   const chain = db.table('PYTORCH_CALLCHAINS', 'id INTEGER, stack INTEGER, stackDepth INTEGER');
   for (const [stack, id] of chains.entries())

@@ -3,11 +3,13 @@ import { join } from 'node:path';
 import { type Capture, captureRank } from './capture.ts';
 import { type Clock, createClock } from './clock.ts';
 import { nodeOf } from './groups.ts';
+import { memoryOf } from './memory.ts';
 import type { SimulatedJob } from './simulate.ts';
 import type { ResolvedSpec } from './spec.ts';
 import { writeText } from './text.ts';
 import { communicationMatrixText, communicationText } from './write-communication.ts';
 import { writeAnalysis, writeDatabase } from './write-db.ts';
+import { memoryRecord, moduleMemory, operatorMemory } from './write-memory.ts';
 import { apiStatistic, kernelDetails, operatorDetails, opStatistic, stepTraceTime, type TableInput } from './write-tables.ts';
 import { traceText } from './write-trace.ts';
 
@@ -34,6 +36,7 @@ export async function writeProfiles(job: SimulatedJob, dir: string, options: { e
     if (kind !== 'db') {
       await writeFile(join(folder, 'profiler_metadata.json'), JSON.stringify(metadata, null, 4));
       await writeTables(input, output);
+      await writeMemoryTables(input, output);
       if (spec.level > 0) await writeCommunication(capture, clock, output);
       await writeText(join(output, 'trace_view.json'), traceText(trace));
     }
@@ -55,6 +58,15 @@ async function writeTables(input: TableInput, output: string): Promise<void> {
   await writeText(join(output, 'api_statistic.csv'), apiStatistic(input));
 }
 
+/** The tables of `profile_memory`. */
+async function writeMemoryTables({ spec, capture, clock }: TableInput, output: string): Promise<void> {
+  if (spec.memory === null) return;
+  const memory = memoryOf(capture, spec.memory);
+  await writeText(join(output, 'memory_record.csv'), memoryRecord(memory, clock));
+  await writeText(join(output, 'operator_memory.csv'), operatorMemory(memory, clock));
+  await writeText(join(output, 'npu_module_mem.csv'), moduleMemory(memory, clock));
+}
+
 async function writeCommunication(capture: Capture, clock: Clock, output: string): Promise<void> {
   if (!capture.tasks.some((task) => task.kind === 'collective')) return;
   await writeFile(join(output, 'communication.json'), communicationText(capture, clock));
@@ -67,32 +79,52 @@ function profilerInfo(spec: ResolvedSpec, capture: Capture, kind: Export): strin
     config: {
       common_config: {
         activities: ['ProfilerActivity.CPU', 'ProfilerActivity.NPU'],
-        schedule: { wait: 0, active: spec.steps, warmup: 1, repeat: 1, skip_first: Math.max(0, spec.firstStep - 1) },
+        schedule: scheduleOf(spec),
         record_shapes: true,
-        profile_memory: false,
+        profile_memory: spec.profiler.profileMemory ?? spec.memory !== null,
         with_stack: spec.withStack,
         with_flops: false,
-        with_modules: false,
+        with_modules: spec.profiler.withModules ?? false,
       },
       experimental_config: {
         _profiler_level: `Level${spec.level}`,
         _aic_metrics: spec.level === 0 ? 'ACL_AICORE_NONE' : 'ACL_AICORE_PIPE_UTILIZATION',
-        _l2_cache: false,
+        _l2_cache: spec.profiler.l2Cache ?? false,
         _msprof_tx: false,
         _data_simplification: true,
         record_op_args: false,
         _export_type: newer ? (kind === 'both' ? ['text', 'db'] : [kind]) : kind === 'both' ? 'text' : kind,
         _op_attr: false,
-        _gc_detect_threshold: null,
+        _gc_detect_threshold: gcThreshold(spec),
       },
     },
     start_info: { syscnt_enable: true, freq: 100, start_cnt: 17238197612056, start_monotonic: 172163581670080 },
     end_info: { collectionTimeEnd: 'END', MonotonicTimeEnd: 172163581670080 + capture.end },
-    torch_npu_version: newer ? '2.7.1' : '2.1.0.post10',
-    cann_version: newer ? '8.3.RC1' : '8.0.0',
+    ...versionsOf(spec, capture.rank),
     rank_id: newer ? String(capture.rank) : capture.rank,
   };
   return JSON.stringify(info, null, 4).replace('"END"', String(createClock(0).id(capture.end)));
+}
+
+/** ms; null when the profiler does not look for garbage collections */
+function gcThreshold(spec: ResolvedSpec): number | null {
+  return spec.faults.some((fault) => fault.kind === 'gc-pause' && fault.lane !== false) ? 1 : null;
+}
+
+function scheduleOf(spec: ResolvedSpec): { [key: string]: number } | null {
+  const { schedule } = spec.profiler;
+  if (schedule === null) return null;
+  const skip = Math.max(0, spec.firstStep - 1);
+  const { wait = 0, warmup = 1, active = spec.steps, repeat = 1, skipFirst = skip } = schedule ?? {};
+  return { wait, active, warmup, repeat, skip_first: skipFirst };
+}
+
+function versionsOf(spec: ResolvedSpec, rank: number): { [key: string]: string } {
+  const newer = spec.era === '2025-11';
+  const { torchNpu, cann } = { ...spec.versions, ...spec.versionsOfRank[rank] };
+  const npu = torchNpu === undefined ? (newer ? '2.7.1' : '2.1.0.post10') : torchNpu;
+  const own = cann === undefined ? (newer ? '8.3.RC1' : '8.0.0') : cann;
+  return { ...(npu === null ? {} : { torch_npu_version: npu }), ...(own === null ? {} : { cann_version: own }) };
 }
 
 function profilerMetadata(job: SimulatedJob, rank: number): { [key: string]: unknown } {
@@ -110,7 +142,9 @@ function profilerMetadata(job: SimulatedJob, rank: number): { [key: string]: unk
       world_size: spec.ranks,
     };
   }
-  if (spec.soc) metadata.ci_run = JSON.stringify({ soc: spec.soc });
+  const torch = { ...spec.versions, ...spec.versionsOfRank[rank] }.torch ?? null;
+  if (spec.soc || torch !== null)
+    metadata.ci_run = JSON.stringify({ ...(spec.soc ? { soc: spec.soc } : {}), ...(torch === null ? {} : { torch }) });
   const names = [
     'ASCEND_GLOBAL_LOG_LEVEL',
     'HCCL_RDMA_TC',
@@ -124,7 +158,14 @@ function profilerMetadata(job: SimulatedJob, rank: number): { [key: string]: unk
   const variables = Object.fromEntries(names.map((name) => [name, '']));
   variables.ASCEND_GLOBAL_LOG_LEVEL = '3';
   variables.PYTORCH_NPU_ALLOC_CONF = 'expandable_segments:True';
+  if (spec.faults.some((fault) => fault.kind === 'launch-blocking' && fault.off !== true)) variables.ASCEND_LAUNCH_BLOCKING = '1';
   if (spec.era === '2025-11') variables.HCCL_ALGO = '';
+  const unrecorded: { [name: string]: string } = {};
+  for (const [name, value] of Object.entries({ ...spec.env, ...spec.envOfRank[rank] })) {
+    if (name in variables) variables[name] = value;
+    else unrecorded[name] = value;
+  }
+  if (Object.keys(unrecorded).length > 0) metadata.ci_env = JSON.stringify(unrecorded);
   metadata.ENV_VARIABLES = variables;
   if (spec.parallelGroupInfo) {
     const own = job.plan.groups.filter((group) => group.ranks.includes(rank));

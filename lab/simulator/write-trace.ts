@@ -24,7 +24,7 @@ const NONE = 4294967295;
 export const TID: Record<Thread, number> = { main: 0, grad: 8571, queue: 3198 };
 
 /** Process ids of the device part, relative to 1024 times the host's. */
-const LANE = { cann: 224, hardware: 416, freq: 448, hccl: 480, overlap: 736 };
+const LANE = { gc: 192, cann: 224, hardware: 416, freq: 448, hccl: 480, overlap: 736 };
 
 export const TYPE_NAMES: Record<string, string> = {
   DT_BF16: 'c10::BFloat16',
@@ -48,6 +48,7 @@ function* events(input: TraceInput): Generator<Event> {
   yield* hostMetadata(input);
   yield* forwardBackwardFlows(input);
   yield* pythonFunctions(input);
+  yield* collections(input);
   yield* deviceMetadata(input);
   yield* hardwareEvents(input);
   yield* cannEvents(input);
@@ -152,9 +153,42 @@ function* forwardBackwardFlows(input: TraceInput): Generator<Event> {
   }
 }
 
+/** Lane of the garbage collector, there when the profiler looks for long collections. */
+function* collections(input: TraceInput): Generator<Event> {
+  if (input.record.collections.length === 0) return;
+  const pid = lanePid(input, 'gc');
+  for (const [name, args] of [
+    ['process_name', { name: 'Python GC' }],
+    ['process_labels', { labels: 'CPU' }],
+    ['thread_name', { name: 'Python GC' }],
+  ] as const) {
+    yield { ph: 'M', name, pid, tid: 0, args };
+  }
+  for (const { start, end } of input.record.collections)
+    yield { ph: 'X', name: 'GC', pid, tid: 0, ts: input.clock.stamp(start), dur: micros(end - start), cat: 'GC', args: {} };
+}
+
+/** Name of a Python function as the profiler writes it. */
+export const functionName = (spec: ResolvedSpec, name: string): string => {
+  const site = name === 'prepare' ? spec.code.prepare : spec.code.main;
+  return `${site.file}(${site.line}): ${site.func}`;
+};
+
 /** Nested Python frames around operators with a stack, only on request because they dominate the file. */
 function* pythonFunctions(input: TraceInput): Generator<Event> {
   const { pythonFrames } = input.spec;
+  for (const { name, thread, start, end } of input.record.functions) {
+    yield {
+      ph: 'X',
+      name: functionName(input.spec, name),
+      pid: input.pid,
+      tid: tidOf(input, thread),
+      ts: input.clock.stamp(start),
+      dur: micros(end - start),
+      cat: 'python_function',
+      args: { 'Python id': 5, 'Python parent id': 4 },
+    };
+  }
   if (pythonFrames === 0) return;
   let id = 10;
   for (const op of input.capture.ops) {
@@ -281,7 +315,7 @@ function* hardwareEvents(input: TraceInput): Generator<Event> {
     if (task.kind === 'kernel') yield event(task.kernel!.name, taskType(task, spec), task, task.start, task.end);
     if (task.kind !== 'copy') continue;
     const toHost = task.acl.endsWith('_to_host');
-    const bytes = toHost ? 4 : 65_536;
+    const bytes = task.bytes > 0 ? Math.round(task.bytes) : toHost ? 4 : 65_536;
     const args = { 'data size(Byte)': bytes, 'memcpy direction': toHost ? 'device to host' : 'host to device' };
     yield event('MEMCPY_ASYNC', 'PCIE_DMA_SQE', task, task.start, task.end, spec.level === 2 ? args : {});
   }

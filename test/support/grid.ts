@@ -74,6 +74,9 @@ export function allRanks(spec: JobSpec): number[] {
   return Array.from({ length: spec.ranks }, (_, r) => r);
 }
 
+/** The host is held up while the device has work queued. */
+const hidden = (fault: Fault): boolean => 'hidden' in fault && fault.hidden === true;
+
 export function expectationOf(spec: JobSpec, fault: Fault): Expectation | null {
   const all = allRanks(spec);
   switch (fault.kind) {
@@ -98,6 +101,20 @@ export function expectationOf(spec: JobSpec, fault: Fault): Expectation | null {
       return { fault, rule: 'gradient-sync-per-microstep', ranks: all };
     case 'rotating-jitter':
       return { fault, rule: 'hccl-sync-wait', ranks: null };
+    case 'stream-sync':
+    case 'launch-blocking':
+      return hidden(fault) ? null : { fault, rule: 'stream-sync', ranks: all };
+    case 'gc-pause':
+      // Without the lane of the collector nothing names the cause.
+      return hidden(fault) || fault.lane === false ? null : { fault, rule: 'gc-pause', ranks: all };
+    case 'alloc-stall':
+      return hidden(fault) ? null : { fault, rule: 'memory-alloc-stall', ranks: all };
+    case 'batch-preparation':
+      return hidden(fault) || fault.shows === 'nothing' ? null : { fault, rule: 'batch-preparation', ranks: all };
+    case 'pageable-copy':
+      return hidden(fault) ? null : { fault, rule: 'h2d-copy', ranks: all };
+    case 'host-bound':
+      return hidden(fault) ? null : { fault, rule: 'host-bound-launch', ranks: all };
   }
 }
 
@@ -219,6 +236,31 @@ export function singleFaults(ranks: number): Fault[] {
     { kind: 'buffer-broadcast' },
     { kind: 'sync-per-microstep' },
     { kind: 'rotating-jitter' },
+    ...hostFaults(),
+  ];
+}
+
+/** What holds up the host, and the same hidden behind queued work. */
+export function hostFaults(): Fault[] {
+  return [
+    { kind: 'stream-sync' },
+    { kind: 'stream-sync', of: 'nonzero' },
+    { kind: 'stream-sync', of: 'device' },
+    { kind: 'stream-sync', of: 'collective' },
+    { kind: 'stream-sync', hidden: true },
+    { kind: 'launch-blocking' },
+    { kind: 'gc-pause' },
+    { kind: 'gc-pause', hidden: true },
+    { kind: 'alloc-stall' },
+    { kind: 'alloc-stall', emptyCache: true },
+    { kind: 'alloc-stall', hidden: true },
+    { kind: 'batch-preparation' },
+    { kind: 'batch-preparation', shows: 'frames' },
+    { kind: 'batch-preparation', hidden: true },
+    { kind: 'pageable-copy' },
+    { kind: 'pageable-copy', hidden: true },
+    { kind: 'host-bound' },
+    { kind: 'host-bound', factor: 1.4, hidden: true },
   ];
 }
 
