@@ -88,6 +88,22 @@ const NEEDS: Record<Capability, L10n> = {
     zh: '需要 kernel：`kernel_details.csv`、设备泳道或数据库',
   },
   'kernel-types': { en: 'needs operator types: `profiler_level=Level1`', zh: '需要算子类型：`profiler_level=Level1`' },
+  'kernel-cores': {
+    en: 'needs the core each kernel ran on: `profiler_level=Level1`',
+    zh: '需要每个 kernel 所在的核：`profiler_level=Level1`',
+  },
+  pipes: {
+    en: 'needs pipe counters: `profiler_level=Level1` and `aic_metrics=PipeUtilization`',
+    zh: '需要流水线计数：`profiler_level=Level1` 与 `aic_metrics=PipeUtilization`',
+  },
+  'l2-hits': {
+    en: 'needs hit rates in `l2_cache.csv`: `l2_cache=True`',
+    zh: '需要 `l2_cache.csv` 中的命中率：`l2_cache=True`',
+  },
+  frequency: {
+    en: 'needs the AI Core frequency: device counters of `trace_view.json`, or the database',
+    zh: '需要 AI Core 频率：`trace_view.json` 中的设备计数器或数据库',
+  },
   formats: {
     en: 'needs shapes and formats: `profiler_level=Level1` and `record_shapes=True`',
     zh: '需要 shape 与格式：`profiler_level=Level1` 与 `record_shapes=True`',

@@ -81,9 +81,9 @@ export function createKernelGroups(limit = NO_GROUP): KernelGroups {
     sum.set(group, sum.at(group) + value * own);
     weight.set(group, weight.at(group) + own);
   };
-  const valueOf = ({ sum, weight }: Mean, group: number): number =>
+  const meanOf = ({ sum, weight }: Mean, group: number): number =>
     group < weight.length && weight.at(group) > 0 ? sum.at(group) / weight.at(group) : Number.NaN;
-  const column = (of: Mean): Float64Array => Float64Array.from({ length: size }, (_, group) => valueOf(of, group));
+  const column = (of: Mean): Float64Array => Float64Array.from({ length: size }, (_, group) => meanOf(of, group));
 
   return {
     of(key) {
@@ -114,7 +114,7 @@ export function createKernelGroups(limit = NO_GROUP): KernelGroups {
         if (sides.every((side) => side.weight.length === 0)) return null;
         // The busier side: on a kernel that has one only, the other reports nothing or zeros.
         return Float64Array.from({ length: size }, (_g, group) => {
-          const known = sides.map((side) => valueOf(side, group)).filter((v) => !Number.isNaN(v));
+          const known = sides.map((side) => meanOf(side, group)).filter((v) => !Number.isNaN(v));
           return known.length === 0 ? Number.NaN : Math.max(...known);
         });
       });

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { PIPES, TRANSPORTS } from './capture.ts';
+import { UNGROUPED } from './facts.ts';
 
 /** Shape of a rank's facts in facts.json. Foreign input: every array index a rule follows is checked to lie inside its table. */
 export const FACTS_SCHEMA = 'npu-advisor.facts/1';
@@ -94,6 +96,100 @@ const Memory = z
   .nullable()
   .default(null);
 
+const Pipes = z.object(Object.fromEntries(PIPES.map((pipe) => [pipe, Num])));
+const Nodes = z.array(Int.nonnegative());
+
+const Kernels = z
+  .object({
+    groups: z
+      .array(
+        z.looseObject({
+          type: Text,
+          core: Text,
+          inputShapes: Text,
+          inputTypes: Text,
+          inputFormats: Text,
+          outputShapes: Text,
+          outputTypes: Text,
+          outputFormats: Text,
+          count: Int,
+          ns: Num,
+          minNs: Num,
+          maxNs: Num,
+          stepNs: F64,
+          pipes: Pipes,
+          blocks: Num,
+          bytesIn: Num,
+          bytesOut: Num,
+          l2Hit: Num,
+          fast: z.object({ count: Int, ns: Num }),
+          frame: Frame.nullable(),
+          line: Int,
+          longest: z.object({ start: Num, duration: Num, step: Int }),
+        }),
+      )
+      .max(UNGROUPED),
+    ofNode: U8,
+    other: z.object({ count: Int, ns: Num }),
+  })
+  .refine((k) => k.ofNode.every((group) => group === UNGROUPED || group < k.groups.length));
+
+const Casts = z.object({
+  steps: z.array(
+    z.object({
+      step: Int,
+      count: Int,
+      ns: Num,
+      removable: Nodes,
+      certain: Nodes,
+      removableNs: Num,
+      repeated: Nodes,
+      repeatedNs: Num,
+    }),
+  ),
+  sites: z.array(
+    z.object({
+      kind: z.enum(['pair', 'weight']),
+      from: Text,
+      to: Text,
+      shape: Text,
+      count: Int,
+      ns: Num,
+      frame: Frame.nullable(),
+      line: Int,
+    }),
+  ),
+});
+
+const Chains = z.object({
+  steps: z
+    .array(z.object({ step: Int, ns: Num, savedNs: Num, nodes: Nodes, left: z.array(Num) }))
+    .refine((steps) => steps.every((s) => s.nodes.length === s.left.length)),
+  chains: z.array(
+    z.looseObject({
+      types: z.array(Text),
+      shape: Text,
+      count: Int,
+      ns: Num,
+      savedNs: Num,
+      bytes: Num,
+      frame: Frame.nullable(),
+      line: Int,
+      start: Num,
+      duration: Num,
+    }),
+  ),
+});
+
+const Frequency = z.object({
+  busy: z.array(z.object({ mhz: Num, ns: Num })).min(1),
+  meanMhz: Num,
+  sustainedMhz: Num,
+  lowest: z.object({ mhz: Num, start: Num, duration: Num }),
+});
+
+const Hardware = z.object({ cubeCores: Int.nullable(), vectorCores: Int.nullable(), ratedMhz: Num.nullable() });
+
 const inside = (index: Int32Array, length: number): boolean => index.every((i) => i >= -1 && i < length);
 
 const Tape = z
@@ -121,6 +217,27 @@ const Tape = z
   )
   .refine((t) => inside(t.frame, t.frames.length) && inside(t.shape, t.shapes.length) && t.type.every((i) => i >= 0 && i < t.types.length));
 
+const Packet = z.object({ transport: z.enum(TRANSPORTS), bytes: Num, count: Num, ms: Num });
+
+const Links = z
+  .object({
+    global: z.boolean(),
+    group: z.array(Text),
+    op: z.array(Text),
+    source: I32,
+    target: I32,
+    transport: U8,
+    bytes: F64,
+    ms: F64,
+    sampleLink: I32,
+    sampleCall: z.array(Text),
+    sampleBytes: F64,
+    sampleMs: F64,
+  })
+  .refine((l) => [l.op, l.source, l.target, l.transport, l.bytes, l.ms].every((c) => c.length === l.group.length))
+  .refine((l) => [l.sampleCall, l.sampleBytes, l.sampleMs].every((c) => c.length === l.sampleLink.length))
+  .refine((l) => l.transport.every((t) => t < TRANSPORTS.length) && l.sampleLink.every((i) => i >= 0 && i < l.group.length));
+
 export const RankFactsSchema = z
   .looseObject({
     folder: Text,
@@ -133,7 +250,7 @@ export const RankFactsSchema = z
     ),
     worldSize: Int.positive().nullable(),
     parallel: z.record(z.string(), Int),
-    links: z.object({ ids: z.map(Text, z.array(Int)) }).nullable(),
+    links: z.object({ ids: z.map(Text, z.array(Int)), links: Links, packets: z.array(Packet) }).nullable(),
     capabilities: z.set(Text),
     steps: z.array(z.object({ id: Int.nullable(), start: Num, end: Num, breakdown: Breakdown })),
     collectives: z.array(
@@ -149,7 +266,12 @@ export const RankFactsSchema = z
         transitMs: Num,
         waitMs: Num,
         bytes: Num,
+        sdmaMs: Num,
+        rdmaBytes: Num,
+        rdmaMs: Num,
+        payload: Num,
         exposed: Num,
+        blocked: Num,
         launch: Num,
         node: Int,
       }),
@@ -190,6 +312,11 @@ export const RankFactsSchema = z
         typesFromNames: z.boolean(),
       })
       .nullable(),
+    kernels: Kernels.nullable(),
+    casts: Casts.nullable(),
+    chains: Chains.nullable(),
+    frequency: Frequency.nullable(),
+    hardware: Hardware.nullable(),
     phases: z.looseObject({
       forwards: z.array(Int),
       optimizerSteps: z.array(Int),
@@ -198,6 +325,7 @@ export const RankFactsSchema = z
       backwardFrame: Frame.nullable(),
       broadcastHost: Spans,
       forwardStarts: z.array(z.array(Num)),
+      backwards: z.array(z.array(z.tuple([Num, Num]))),
     }),
     idle: z
       .object({
@@ -221,6 +349,9 @@ export const RankFactsSchema = z
       r.collectives.every((c) => c.node >= -1 && known(c.node)) &&
       r.fragments.every((f) => f.nodes.length > 0 && f.nodes.every(known)) &&
       (r.layout?.steps.every((s) => s.removable.every(known)) ?? true) &&
+      (r.casts?.steps.every((s) => [s.removable, s.certain, s.repeated].every((list) => list.every(known))) ?? true) &&
+      (r.chains?.steps.every((s) => s.nodes.every(known)) ?? true) &&
+      (r.kernels === null || r.kernels.ofNode.length === nodes) &&
       (r.tape === null || (inside(r.tape.collective, r.collectives.length) && inside(r.tape.step, r.steps.length)))
     );
   }, 'an index points outside its table');

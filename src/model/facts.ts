@@ -5,6 +5,7 @@ import type {
   CaptureSettings,
   Frame,
   GroupInfo,
+  Hardware,
   HostOpSummary,
   InputRecord,
   LinkSummary,
@@ -12,6 +13,7 @@ import type {
   MemoryGrowth,
   MemorySeries,
   OperatorRow,
+  Pipe,
 } from './capture.ts';
 import type { Message } from './lang.ts';
 
@@ -38,6 +40,11 @@ export interface RankFacts {
   readonly compile: CompileFacts | null;
   readonly fragments: readonly FragmentFacts[];
   readonly layout: LayoutFacts | null;
+  readonly kernels: KernelFacts | null;
+  readonly casts: CastFacts | null;
+  readonly chains: ChainFacts | null;
+  readonly frequency: FrequencyFacts | null;
+  readonly hardware: Hardware | null;
   readonly phases: PhaseFacts;
   readonly idle: IdleFacts | null;
   readonly operators: readonly TypeTotal[];
@@ -57,6 +64,10 @@ export type Capability =
   | 'launches'
   | 'kernels'
   | 'kernel-types'
+  | 'kernel-cores'
+  | 'pipes'
+  | 'l2-hits'
+  | 'frequency'
   | 'formats'
   | 'collectives'
   | 'collective-ids'
@@ -101,9 +112,17 @@ export interface CollectiveFacts {
   /** ms from communication.json; NaN without it. */
   readonly transitMs: number;
   readonly waitMs: number;
+  /** Bytes this rank moved over all links, and the links' times summed, ms: inside the server, and between servers. NaN when unknown. */
   readonly bytes: number;
+  readonly sdmaMs: number;
+  readonly rdmaBytes: number;
+  readonly rdmaMs: number;
+  /** Bytes of the tensor; NaN when unknown. */
+  readonly payload: number;
   /** Part of [start, end) not covered by computing on this rank. */
   readonly exposed: number;
+  /** Last part of it, after which computing went on at once: what computing waited for. */
+  readonly blocked: number;
   /** Host instant of the call; NaN when unknown. */
   readonly launch: number;
   /** Instant of the framework call that asked for it, before any queue between the two; NaN when unknown. */
@@ -196,6 +215,116 @@ export interface LayoutFacts {
   readonly typesFromNames: boolean;
 }
 
+/** No group: communication, copies, and kernels beyond the groups that are kept. */
+export const UNGROUPED = 255;
+
+/** Compute kernels that agree in type, core, shapes, data types and formats, those of the captured steps together. */
+export interface KernelFacts {
+  /** Most time first; at most 200, those on the AI CPU among them. */
+  readonly groups: readonly KernelGroup[];
+  /** Index into `groups` of each node of the tape, or `UNGROUPED`. */
+  readonly ofNode: Uint8Array;
+  /** What the kept groups leave out. */
+  readonly other: { readonly count: number; readonly ns: number };
+}
+
+export interface KernelGroup {
+  readonly type: string;
+  /** AI_CORE, AI_VECTOR_CORE, MIX_AIC, MIX_AIV, AI_CPU, …; '' when the capture does not tell. */
+  readonly core: string;
+  readonly inputShapes: string;
+  readonly inputTypes: string;
+  readonly inputFormats: string;
+  readonly outputShapes: string;
+  readonly outputTypes: string;
+  readonly outputFormats: string;
+  readonly count: number;
+  readonly ns: number;
+  readonly minNs: number;
+  readonly maxNs: number;
+  /** Sum by step index, ns. */
+  readonly stepNs: Float64Array;
+  /** Share of the kernels' time in which each pipe was busy, by time; NaN when not measured. */
+  readonly pipes: Readonly<Record<Pipe, number>>;
+  /** Mean number of blocks; NaN when unknown. */
+  readonly blocks: number;
+  /** What one kernel reads and writes by its shapes, bytes; NaN when unknown. */
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  /** Share of the reads that the L2 cache answered; NaN when unknown. */
+  readonly l2Hit: number;
+  /** Kernels that ran wholly at this rank's highest sustained frequency. */
+  readonly fast: { readonly count: number; readonly ns: number };
+  /** Line of the code that most of them come from. */
+  readonly frame: Frame | null;
+  /** Row of the kernel table, and the longest of them. */
+  readonly line: number;
+  readonly longest: { readonly start: number; readonly duration: number; readonly step: number };
+}
+
+/** Casts that undo each other with nothing between that uses the converted tensor. */
+export interface CastFacts {
+  readonly steps: readonly {
+    readonly step: number;
+    readonly count: number;
+    readonly ns: number;
+    /** Nodes of the tape that can go, and those of them that can go whatever else uses the converted tensor. */
+    readonly removable: readonly number[];
+    readonly certain: readonly number[];
+    readonly removableNs: number;
+    /** Casts of weights after the first pass over the model in a step. */
+    readonly repeated: readonly number[];
+    readonly repeatedNs: number;
+  }[];
+  readonly sites: readonly {
+    readonly kind: 'pair' | 'weight';
+    readonly from: string;
+    readonly to: string;
+    readonly shape: string;
+    readonly count: number;
+    readonly ns: number;
+    readonly frame: Frame | null;
+    readonly line: number;
+  }[];
+}
+
+/** Runs of large vector kernels bound by memory that pass the same tensor on: each writes what the next reads. */
+export interface ChainFacts {
+  readonly steps: readonly {
+    readonly step: number;
+    readonly ns: number;
+    readonly savedNs: number;
+    /** Nodes of the tape, and which part of each one's time the traffic that cannot go needs. */
+    readonly nodes: readonly number[];
+    readonly left: readonly number[];
+  }[];
+  /** By types and shape, most to save first. */
+  readonly chains: readonly {
+    readonly types: readonly string[];
+    readonly shape: string;
+    readonly count: number;
+    readonly ns: number;
+    /** Part of `ns` that moves what only the run itself reads again, at the bandwidth the run reached. */
+    readonly savedNs: number;
+    readonly bytes: number;
+    readonly frame: Frame | null;
+    readonly line: number;
+    readonly start: number;
+    readonly duration: number;
+  }[];
+}
+
+export interface FrequencyFacts {
+  /** Time in which an AI core was busy at each frequency inside the captured steps, highest first; at most 32. */
+  readonly busy: readonly { readonly mhz: number; readonly ns: number }[];
+  /** Mean while busy, by time. */
+  readonly meanMhz: number;
+  /** Highest frequency held for at least a twentieth of the busy time. */
+  readonly sustainedMhz: number;
+  /** The longest busy stretch at the lowest sustained frequency, for evidence. */
+  readonly lowest: { readonly mhz: number; readonly start: number; readonly duration: number };
+}
+
 export interface PhaseFacts {
   /** Per step index: host calls of the model's forward, of the optimizer step, of zero_grad. */
   readonly forwards: readonly number[];
@@ -207,6 +336,8 @@ export interface PhaseFacts {
   readonly broadcastHost: Intervals;
   /** Start instants of each forward, by step index. */
   readonly forwardStarts: readonly (readonly number[])[];
+  /** Host ranges in which autograd ran without another operator of the framework between, by step index: one per backward. */
+  readonly backwards: readonly (readonly (readonly [start: number, end: number])[])[];
 }
 
 /** Idle time of the device inside the steps, each ns given to one cause. Sums, ns, by step index. */

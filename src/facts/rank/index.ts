@@ -1,17 +1,30 @@
 import { union } from '../../base/intervals.ts';
 import type { RankCapture } from '../../model/capture.ts';
-import { type Capability, COMMUNICATION, COMPUTE, type RankFacts, type Tape, type TypeTotal } from '../../model/facts.ts';
+import {
+  type Capability,
+  COMMUNICATION,
+  COMPUTE,
+  type PhaseFacts,
+  type RankFacts,
+  type StepFacts,
+  type Tape,
+  type TypeTotal,
+} from '../../model/facts.ts';
 import { stepFacts } from './breakdown.ts';
+import { castFacts } from './casts.ts';
+import { chainFacts } from './chains.ts';
 import { collectiveFacts } from './collectives.ts';
 import { compileFacts } from './compile.ts';
 import { fragmentFacts } from './fragments.ts';
+import { fastSpans, frequencyFacts } from './frequency.ts';
 import { idleFacts, idleIntervals, launchOfTaskAt } from './idle.ts';
+import { AI_CPU, kernelFacts, rowsOfNodes, type StepOf } from './kernel-groups.ts';
 import { layoutFacts } from './layout.ts';
 import { loaderFacts } from './loader.ts';
 import { memoryFacts } from './memory.ts';
 import { phaseFacts } from './phases.ts';
 import { buildTape, frameFinder } from './tape.ts';
-import { stepWindows } from './windows.ts';
+import { type StepWindow, stepWindows } from './windows.ts';
 
 const MAX_TYPES = 200;
 
@@ -29,6 +42,9 @@ export function rankFacts(capture: RankCapture): RankFacts {
     ...(compile?.calls ?? []).map((c) => [c.start, c.end] as const),
     ...Array.from(tape?.syncs.start ?? [], (s, i) => [s, tape!.syncs.end[i]!] as const),
   ]);
+  const steps = stepFacts(capture, windows, tape);
+  const phases = phaseFacts(capture, windows);
+  const kernelWork = kernelWorkOf(capture, windows, tape, steps, phases);
   return {
     folder: capture.folder,
     rank: capture.rank,
@@ -40,14 +56,16 @@ export function rankFacts(capture: RankCapture): RankFacts {
     parallel: capture.parallel,
     links: capture.links,
     capabilities: capabilitiesOf(capture, tape),
-    steps: stepFacts(capture, windows, tape),
+    steps,
     collectives: calls,
     tape,
     loader,
     compile,
     fragments: tape === null ? [] : fragmentFacts(tape, owned),
     layout: layoutFacts(capture, windows, tape),
-    phases: phaseFacts(capture, windows),
+    ...kernelWork,
+    hardware: capture.hardware,
+    phases,
     idle: tape === null || windows.length === 0 ? null : idleFacts(tape, windows, idle, loader, compile),
     operators: typeTotals(capture),
     opStatistic: largest(capture.operators, (o) => o.totalUs),
@@ -56,6 +74,49 @@ export function rankFacts(capture: RankCapture): RankFacts {
     memory: memoryFacts(capture, windows),
     inputs: capture.inputs,
     notes: capture.notes,
+  };
+}
+
+/** What the kernel table tells beside the tape: each row is joined to its node once. */
+function kernelWorkOf(
+  capture: RankCapture,
+  windows: readonly StepWindow[],
+  tape: Tape | null,
+  steps: readonly StepFacts[],
+  phases: PhaseFacts,
+): Pick<RankFacts, 'kernels' | 'casts' | 'chains' | 'frequency'> {
+  const { kernels, names, trace } = capture;
+  const rows = tape === null ? new Int32Array(0) : rowsOfNodes(capture, tape);
+  const idOfStep = new Map(steps.map((s, i) => [s.id, i] as const));
+  const single = steps.length === 1 ? 0 : -1;
+  // Without marks the table's own column says, if it has one; a single step has everything.
+  const stepOf: StepOf = (node, row) => {
+    const marked = tape!.step[node]!;
+    if (marked >= 0 || windows.length > 0) return marked;
+    const id = kernels!.step[row]!;
+    return id < 0 ? single : (idOfStep.get(id) ?? single);
+  };
+  const isAicpu = new Map<number, boolean>();
+  const onCore = (node: number): boolean => {
+    const row = rows[node]!;
+    const core = row === -1 ? -1 : kernels!.core[row]!;
+    let known = isAicpu.get(core);
+    if (known === undefined) {
+      known = core >= 0 && AI_CPU.test(names.get(core));
+      isAicpu.set(core, known);
+    }
+    return !known;
+  };
+  const within = windows.length === 0 ? null : union(windows.map((w) => [w.start, w.end] as const));
+  const table = trace?.frequency ?? null;
+  const frequency = frequencyFacts(table, tape, within, onCore);
+  // Steps of the clock are a few MHz apart.
+  const isFast = fastSpans(frequency === null ? null : table, 0.98 * (frequency?.sustainedMhz ?? 0));
+  return {
+    kernels: kernelFacts(capture, tape, rows, stepOf, steps.length, isFast),
+    casts: castFacts(capture, tape, rows, stepOf, phases),
+    chains: chainFacts(capture, tape, rows, stepOf),
+    frequency,
   };
 }
 
@@ -73,6 +134,10 @@ function capabilitiesOf(capture: RankCapture, tape: Tape | null): Set<Capability
   if (tape?.launch.some((t) => !Number.isNaN(t))) has.add('launches');
   if (tape?.kind.includes(COMPUTE)) has.add('kernels');
   if (kernels?.type.some((t) => t >= 0)) has.add('kernel-types');
+  if (kernels?.groups.core.some((core) => core >= 0)) has.add('kernel-cores');
+  if (kernels !== null && Object.values(kernels.groups.pipes).some((p) => p?.some((v) => v > 0) === true)) has.add('pipes');
+  if (kernels?.groups.l2Hit.some((v) => !Number.isNaN(v))) has.add('l2-hits');
+  if (trace?.frequency != null) has.add('frequency');
   if (kernels?.inputFormats.some((f) => f >= 0) && kernels.inputShapes.some((s) => s >= 0)) has.add('formats');
   if (capture.collectives.length > 0 || tape?.kind.includes(COMMUNICATION)) has.add('collectives');
   if (capture.collectives.length > 0) has.add('collective-ids');
