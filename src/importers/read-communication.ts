@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { CollectiveRecord, LinkSummary } from '../model/capture.ts';
+import type { CollectiveRecord, LinkSummary, LinkTable, PacketRow } from '../model/capture.ts';
+import { createLinks, createPackets, NO_LINKS, opOfName, transportOf } from './link-tables.ts';
 
 const Loose = z.record(z.string(), z.unknown());
 const object = (value: unknown): Record<string, unknown> => {
@@ -38,11 +39,8 @@ export function readCommunication(json: unknown, originUs: number): CollectiveRe
         const time = object(object(value)['Communication Time Info']);
         const bandwidth = object(object(value)['Communication Bandwidth Info']);
         const start = num(time['Start Timestamp(us)']);
-        let sizeMb = 0;
-        for (const link of ['SDMA', 'RDMA']) {
-          const size = num(object(bandwidth[link])['Transit Size(MB)']);
-          if (size > 0) sizeMb += size;
-        }
+        const [sdma, rdma] = [object(bandwidth.SDMA), object(bandwidth.RDMA)];
+        const [sdmaMb, rdmaMb] = [num(sdma['Transit Size(MB)']), num(rdma['Transit Size(MB)'])];
         out.push({
           step,
           kind,
@@ -54,7 +52,10 @@ export function readCommunication(json: unknown, originUs: number): CollectiveRe
           waitMs: num(time['Wait Time(ms)']),
           synchronizationMs: num(time['Synchronization Time(ms)']),
           idleMs: num(time['Idle Time(ms)']),
-          sizeMb,
+          sizeMb: Math.max(0, sdmaMb || 0) + Math.max(0, rdmaMb || 0),
+          sdmaMs: num(sdma['Transit Time(ms)']),
+          rdmaMs: num(rdma['Transit Time(ms)']),
+          rdmaMb,
         });
       }
     }
@@ -76,7 +77,88 @@ export function firstCommunicationUs(json: unknown): number | null {
   return first === null ? null : Math.floor(first);
 }
 
-/** communication_matrix.json: which rank numbers its links name, by group hash. They are group-local in current versions. */
+/** Packets of all operations of communication.json by transport and size. SDMA repeats what HCCS, PCIe and SIO hold. */
+export function readPackets(json: unknown): PacketRow[] {
+  const packets = createPackets();
+  for (const classes of Object.values(bySteps(json))) {
+    for (const ops of Object.values(object(classes))) {
+      for (const [key, value] of Object.entries(object(ops))) {
+        if (key.startsWith('Total')) continue;
+        for (const [name, link] of Object.entries(object(object(value)['Communication Bandwidth Info']))) {
+          const transport = name === 'SDMA' ? null : transportOf(name);
+          if (transport === null) continue;
+          for (const [mb, figures] of Object.entries(object(object(link)['Size Distribution']))) {
+            if (Array.isArray(figures)) packets.add(transport, Math.round(Number(mb) * 1e6), num(figures[0]), num(figures[1]));
+          }
+        }
+      }
+    }
+  }
+  return packets.rows();
+}
+
+/** What communication.json and communication_matrix.json tell of the links; null without either. */
+export function linkSummary(matrix: LinkSummary | null, packets: readonly PacketRow[]): LinkSummary | null {
+  if (matrix === null && packets.length === 0) return null;
+  return { ids: matrix?.ids ?? new Map(), links: matrix?.links ?? NO_LINKS, packets };
+}
+
+const LINK = /^(\d{1,7})-(\d{1,7})$/;
+/** Samples and sum of one kind of collective; older files name every call instead. */
+const KIND = /^(.{1,80}?)-(top1|middle|bottom\d|total)$/;
+
+/** Links of communication_matrix.json; `global` for the matrix of a cluster, whose ends are ranks of the job. */
+export function readMatrix(json: unknown, global: boolean): LinkTable {
+  const links = createLinks(global);
+  for (const classes of Object.values(object(json))) {
+    for (const ops of Object.values(object(classes))) {
+      const rows = Object.entries(object(ops)).filter(([key]) => !key.startsWith('Total'));
+      // The class of a sum is spelt shorter than the operation: `reduce` stands for reduceScatter, too. Its samples name the operation.
+      const named = new Map<string, string>();
+      for (const [key, pairs] of rows) {
+        const { kind, group } = kindOf(key);
+        if (kind === null) continue;
+        for (const link of Object.values(object(pairs))) {
+          const call = object(link)['Op Name'];
+          const op = typeof call === 'string' ? opOfName(call) : null;
+          if (op !== null) named.set(`${kind}@${group}`, op);
+        }
+      }
+      for (const [key, pairs] of rows) {
+        const { name, kind, isSum, group } = kindOf(key);
+        for (const [ends, value] of Object.entries(object(pairs))) {
+          const pair = LINK.exec(ends);
+          const link = object(value);
+          const transport = transportOf(link['Transport Type']);
+          if (pair === null || transport === null) continue;
+          const said = link['Op Name'];
+          const call = kind === null ? name : isSum || typeof said !== 'string' ? null : said.slice(0, 200);
+          if (call === null && !isSum) continue;
+          links.add({
+            group,
+            op: opOfName(call ?? '') ?? named.get(`${kind}@${group}`) ?? (kind ?? name).slice(0, 40),
+            source: Number(pair[1]),
+            target: Number(pair[2]),
+            transport,
+            bytes: num(link['Transit Size(MB)']) * 1e6,
+            ms: num(link['Transit Time(ms)']),
+            call,
+          });
+        }
+      }
+    }
+  }
+  return links.table();
+}
+
+function kindOf(key: string): { name: string; kind: string | null; isSum: boolean; group: string } {
+  const at = key.lastIndexOf('@');
+  const name = (at === -1 ? key : key.slice(0, at)).slice(0, 200);
+  const found = KIND.exec(name);
+  return { name, kind: found?.[1] ?? null, isSum: found?.[2] === 'total', group: at === -1 ? '' : key.slice(at + 1, at + 40) };
+}
+
+/** communication_matrix.json: its links, and which rank numbers they name, by group hash. They are group-local in current versions. */
 export function readLinks(json: unknown): LinkSummary | null {
   const ids = new Map<string, Set<number>>();
   for (const classes of Object.values(object(json))) {
@@ -91,7 +173,7 @@ export function readLinks(json: unknown): LinkSummary | null {
           ids.set(group, members);
         }
         for (const link of Object.keys(object(links))) {
-          const pair = /^(\d{1,7})-(\d{1,7})$/.exec(link);
+          const pair = LINK.exec(link);
           if (pair === null || members.size > 200_000) continue;
           members.add(Number(pair[1]));
           members.add(Number(pair[2]));
@@ -100,5 +182,9 @@ export function readLinks(json: unknown): LinkSummary | null {
     }
   }
   if (ids.size === 0) return null;
-  return { ids: new Map([...ids].map(([group, set]) => [group, [...set].sort((a, b) => a - b)])) };
+  return {
+    ids: new Map([...ids].map(([group, set]) => [group, [...set].sort((a, b) => a - b)])),
+    links: readMatrix(json, false),
+    packets: [],
+  };
 }

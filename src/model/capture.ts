@@ -142,6 +142,10 @@ export interface TraceTables {
     readonly at: number;
     readonly from: number;
   }[];
+  /** Long calls of Python functions outside torch; `frame` into `frames` is the function at its first line. In file order. */
+  readonly functions: { start: Float64Array; duration: Float64Array; tid: Int32Array; frame: Int32Array };
+  /** Copies between host and device whose size or direction is known, by start of the task. */
+  readonly copies: { start: Float64Array; bytes: Float64Array; direction: Uint8Array };
   /** Overlap Analysis lanes, as written. */
   readonly lanes: { computing: Spans; communication: Spans; exposed: Spans; free: Spans } | null;
   /** First user frame of a call stack, by frame id: `file`, `line`, `func`. */
@@ -150,6 +154,11 @@ export interface TraceTables {
   readonly frequency: FrequencyTable | null;
   readonly truncated: boolean;
 }
+
+/** Directions in `TraceTables.copies`. */
+export const UNKNOWN_DIRECTION = 0;
+export const TO_DEVICE = 1;
+export const TO_HOST = 2;
 
 export interface Spans {
   readonly start: Float64Array;
@@ -237,11 +246,53 @@ export interface CollectiveRecord {
   readonly synchronizationMs: number;
   readonly idleMs: number;
   readonly sizeMb: number;
+  /** What moved inside the server (HCCS, PCIe, SIO) and between servers (RDMA): the links' times summed, ms; NaN when the file does not tell. */
+  readonly sdmaMs: number;
+  readonly rdmaMs: number;
+  readonly rdmaMb: number;
 }
 
+/** What the links of one rank carried, in the words of the communication tables. */
 export interface LinkSummary {
   /** Distinct rank numbers in link ids, ascending, by group hash. 0, 1, … n−1 are group-local numbers; anything else is global ranks. */
   readonly ids: ReadonlyMap<string, readonly number[]>;
+  readonly links: LinkTable;
+  readonly packets: readonly PacketRow[];
+}
+
+export const TRANSPORTS = ['HCCS', 'PCIE', 'SIO', 'RDMA', 'OTHER'] as const;
+export type Transport = (typeof TRANSPORTS)[number];
+
+/**
+ * Links of a rank by group and kind of collective, the busiest when there are many. Parallel columns; what a link carried in single
+ * calls is a sample of them. Copies inside a card and links that carried nothing are left out.
+ */
+export interface LinkTable {
+  /** Group hash and kind of collective (lower camel case) of each link. */
+  readonly group: readonly string[];
+  readonly op: readonly string[];
+  /** Ends of the link: ranks of the job when `global`, else numbered as `LinkSummary.ids` says. */
+  readonly global: boolean;
+  readonly source: Int32Array;
+  readonly target: Int32Array;
+  /** Index into `TRANSPORTS`. */
+  readonly transport: Uint8Array;
+  /** Over the whole capture: bytes and ms. */
+  readonly bytes: Float64Array;
+  readonly ms: Float64Array;
+  /** Index of the link, name of the call, its bytes and ms on the link. */
+  readonly sampleLink: Int32Array;
+  readonly sampleCall: readonly string[];
+  readonly sampleBytes: Float64Array;
+  readonly sampleMs: Float64Array;
+}
+
+/** Packets of one size, over the whole capture. */
+export interface PacketRow {
+  readonly transport: Transport;
+  readonly bytes: number;
+  readonly count: number;
+  readonly ms: number;
 }
 
 export interface ApiRow {

@@ -7,6 +7,7 @@ import { findCycle } from '../../src/facts/rank/fragments.ts';
 import { outermost } from '../../src/facts/rank/host-ranges.ts';
 import { rankFacts } from '../../src/facts/rank/index.ts';
 import { windowAt } from '../../src/facts/rank/windows.ts';
+import { NO_LINKS } from '../../src/importers/link-tables.ts';
 import type { RankFacts } from '../../src/model/facts.ts';
 import { kernelDetails, readOnly, trace, ts } from '../support/profile-text.ts';
 import { simulated } from '../support/simulated.ts';
@@ -53,7 +54,7 @@ describe('how many ranks there are', () => {
   const group = (ranks: number[]) => [{ hash: '1', communicator: 'g', role: 'default_group', groupRank: 0, ranks }];
 
   test('the metadata know it best, then the groups, then link ids', () => {
-    const links = { ids: new Map([['1', [0, 1, 2, 3]]]) };
+    const links = { ids: new Map([['1', [0, 1, 2, 3]]]), links: NO_LINKS, packets: [] };
     expect(world([rankWith(0, [1], { worldSize: 8, groups: group([0, 1]), links })])).toMatchObject({
       size: 8,
       basis: 'metadata',

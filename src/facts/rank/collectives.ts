@@ -1,4 +1,4 @@
-import { covered, EMPTY, unionSorted } from '../../base/intervals.ts';
+import { covered, EMPTY, type Intervals, unionSorted } from '../../base/intervals.ts';
 import type { CollectiveRecord, RankCapture } from '../../model/capture.ts';
 import { COMMUNICATION, COMPUTE, type CollectiveFacts, type Tape } from '../../model/facts.ts';
 import { type StepWindow, windowAt } from './windows.ts';
@@ -7,6 +7,11 @@ const OP = /^hcom_([A-Za-z]+?)_*(?:_(\d+)_(\d+)(?:_(\d+))?)?$/;
 const P2P = /^hcom_(send|receive|batchsendrecv)/i;
 /** Collectives of a group of one are no-ops of about 2.5 µs. */
 const NO_OP_MS = 0.005;
+/** Computing that begins this soon after a collective was waiting for it, ns. */
+const RESUMES = 150_000;
+/** Bytes of an element, by the last digits of its type's name. */
+const ELEMENT: Readonly<Record<string, number>> = { '8': 1, '16': 2, '32': 4, '64': 8, '128': 16 };
+
 /** Calls of one name looked at for a match. Names count the calls of a group, so real files have one or two of each. */
 const MAX_NEAR = 64;
 
@@ -39,7 +44,7 @@ export function collectiveFacts(
   const nodeCall = new Int32Array(tape?.start.length ?? 0).fill(-1);
   const seen = new Set<CollectiveRecord>();
 
-  const add = (name: string, start: number, duration: number, launch: number, node: number, step: number | null): void => {
+  const add = (name: string, start: number, duration: number, launch: number, node: number, step: number | null, payload: number): void => {
     const record = nearest(records.get(name) ?? [], start, seen);
     if (record !== undefined) seen.add(record);
     const parts = OP.exec(name);
@@ -63,7 +68,12 @@ export function collectiveFacts(
       transitMs: record?.transitMs ?? Number.NaN,
       waitMs: record?.waitMs ?? Number.NaN,
       bytes: record === undefined || !(record.sizeMb > 0) ? Number.NaN : record.sizeMb * 1e6,
+      sdmaMs: record?.sdmaMs ?? Number.NaN,
+      rdmaBytes: (record?.rdmaMb ?? Number.NaN) * 1e6,
+      rdmaMs: record?.rdmaMs ?? Number.NaN,
+      payload,
       exposed: duration - covered(computing, start, start + duration),
+      blocked: computing.start.length === 0 ? Number.NaN : blockedBy(computing, start, start + duration),
       launch,
       issued: capture.trace?.issued.get(start)?.at ?? Number.NaN,
       node,
@@ -74,7 +84,7 @@ export function collectiveFacts(
     for (let i = 0; i < tape.start.length; i++) {
       if (tape.kind[i] !== COMMUNICATION) continue;
       const step = tape.step[i]! >= 0 ? (windows[tape.step[i]!]?.id ?? null) : null;
-      add(tape.types[tape.type[i]!]!, tape.start[i]!, tape.duration[i]!, tape.launch[i]!, i, step);
+      add(tape.types[tape.type[i]!]!, tape.start[i]!, tape.duration[i]!, tape.launch[i]!, i, step, payloadOf(capture, tape.collective[i]!));
     }
   }
   // Ranks that ship only communication.json still tell when each collective began and ended.
@@ -82,9 +92,32 @@ export function collectiveFacts(
     if (seen.has(record) || Number.isNaN(record.start) || !(record.elapsedMs > NO_OP_MS)) continue;
     if (tape !== null && startsOf.get(record.name)?.some((at) => Math.abs(at - record.start) < 1e6)) continue;
     const at = windowAt(windows, record.start);
-    add(record.name, record.start, record.elapsedMs * 1e6, Number.NaN, -1, at === -1 ? record.step : windows[at]!.id);
+    add(record.name, record.start, record.elapsedMs * 1e6, Number.NaN, -1, at === -1 ? record.step : windows[at]!.id, Number.NaN);
   }
   return { calls, nodeCall };
+}
+
+/** Bytes of the tensor of the trace's n-th collective. */
+function payloadOf(capture: RankCapture, n: number): number {
+  const collective = capture.trace?.collective;
+  const count = collective?.count[n] ?? Number.NaN;
+  const type = collective?.dataType[n] ?? -1;
+  const bytes = type === -1 ? undefined : ELEMENT[/\d+$/.exec(capture.names.get(type))?.[0] ?? ''];
+  return count > 0 && bytes !== undefined ? count * bytes : Number.NaN;
+}
+
+/** Time without computing at the end of [from, to), when computing begins right after it; else 0. */
+function blockedBy(computing: Intervals, from: number, to: number): number {
+  let low = 0;
+  let high = computing.start.length;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if (computing.end[mid]! <= to) low = mid + 1;
+    else high = mid;
+  }
+  const next = computing.start[low];
+  if (next === undefined || next <= to || next - to > RESUMES) return 0;
+  return to - Math.max(from, low === 0 ? from : computing.end[low - 1]!);
 }
 
 /** The unused record whose start is nearest; `list` ascends by start and rarely holds more than one. */

@@ -24,6 +24,52 @@ export function phaseFacts(capture: RankCapture, windows: readonly StepWindow[])
     ddpFrame: forwards.find((f) => f.frame !== null)?.frame ?? null,
     broadcastHost: union(hostRanges(capture, /^c10d::broadcast_|^HcclBroadcast/).map((r) => [r.start, r.end] as const)),
     backwardFrame: backward.find((f) => f.frame !== null)?.frame ?? null,
+    backwards: backwardsOf(capture, windows),
     forwardStarts: windows.map((w) => forwards.filter((f) => f.start >= w.start && f.start < w.end).map((f) => f.start)),
   };
+}
+
+/** Backwards kept per step: steps of more micro-batches are rare, and the last ones are what matters. */
+const MAX_BACKWARDS = 256;
+
+/**
+ * Backwards of each step: autograd runs on a thread of its own while the thread that called it stands still, so an operator that begins
+ * elsewhere ends one. Ranges are as the host saw them.
+ */
+function backwardsOf(capture: RankCapture, windows: readonly StepWindow[]): [number, number][][] {
+  const out = windows.map((): [number, number][] => []);
+  const host = capture.trace?.host;
+  if (host === undefined || windows.length === 0) return out;
+  const kinds = new Map<number, 'autograd' | 'operator' | null>();
+  const kindOf = (id: number): 'autograd' | 'operator' | null => {
+    let kind = kinds.get(id);
+    if (kind === undefined) {
+      const name = capture.names.get(id);
+      kind = name.startsWith('autograd::engine::evaluate_function') ? 'autograd' : name.startsWith('aten::') ? 'operator' : null;
+      kinds.set(id, kind);
+    }
+    return kind;
+  };
+  const rows: number[] = [];
+  for (let i = 0; i < host.name.length; i++) if (kindOf(host.name[i]!) !== null) rows.push(i);
+  rows.sort((a, b) => host.start[a]! - host.start[b]!);
+  let open: { tid: number; range: [number, number]; step: number } | null = null;
+  for (const i of rows) {
+    const start = host.start[i]!;
+    if (kindOf(host.name[i]!) === 'operator') {
+      if (open !== null && host.tid[i] !== open.tid && start >= open.range[1]) open = null;
+      continue;
+    }
+    const step = windowAt(windows, start);
+    const end = start + host.duration[i]!;
+    if (open !== null && open.tid === host.tid[i] && open.step === step) {
+      open.range[1] = Math.max(open.range[1], end);
+      continue;
+    }
+    open = { tid: host.tid[i]!, range: [start, end], step };
+    if (step === -1) continue;
+    out[step]!.push(open.range);
+    if (out[step]!.length > MAX_BACKWARDS) out[step]!.shift();
+  }
+  return out;
 }

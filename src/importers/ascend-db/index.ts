@@ -11,11 +11,13 @@ import type {
 } from '../../model/capture.ts';
 import type { L10n, ParamValue } from '../../model/lang.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
+import { TOO_LONG } from '../capture-limit.ts';
 import { databaseRank, INFO, leaf, type RankFolder, rankFromFolder } from '../rank-folders.ts';
+import { linkSummary } from '../read-communication.ts';
 import { EMPTY_SETTINGS } from '../settings.ts';
 import { type ProfilerMetadata, readProfilerInfo, readProfilerMetadata } from '../side-files.ts';
 import { withDatabase } from './database.ts';
-import { firstCollectiveUs, readCollectives, readLinks, readStepTrace } from './read-analysis.ts';
+import { firstCollectiveUs, readCollectives, readLinks, readPackets, readStepTrace } from './read-analysis.ts';
 import { type DatabaseCapture, readCapture } from './read-capture.ts';
 
 const ANALYSIS = 'analysis.db';
@@ -102,12 +104,13 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         const read = await withDatabase(entry, logOf(entry), (db) => readCapture(db, names));
         capture = read;
         originUs = read.originUs ?? 0;
-        const { damage, lacking } = read;
+        const { damage, lacking, limited } = read;
         if (read.trace === null && read.kernels === null && damage.length === 0) record('refused', 'database', NOTE.empty);
         else if (damage.length > 0) {
           const status = read.trace === null && read.kernels === null ? 'refused' : 'partial';
           record(status, 'database', NOTE.damaged, { tables: [...new Set(damage.map((d) => d.table))], why: damage[0]!.why });
-        } else if (lacking.length > 0) record('partial', 'database', NOTE.lacks, { tables: lacking });
+        } else if (limited !== null) record('partial', 'database', TOO_LONG, limited);
+        else if (lacking.length > 0) record('partial', 'database', NOTE.lacks, { tables: lacking });
         else record('used', 'database', null);
       } else {
         const device = capture?.metadata?.device ?? null;
@@ -115,7 +118,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
           if (originUs === 0) originUs = firstCollectiveUs(db) ?? 0;
           stepTrace = readStepTrace(db, device);
           collectives = readCollectives(db, originUs);
-          links = readLinks(db);
+          links = linkSummary(readLinks(db), readPackets(db));
         });
         if (stepTrace.length === 0 && collectives.length === 0) record('refused', 'step times', NOTE.empty);
         else record('used', collectives.length > 0 ? 'step times and collectives' : 'step times', null);

@@ -1,4 +1,5 @@
-import type { CollectiveRecord, LinkSummary, StepTraceRow } from '../../model/capture.ts';
+import type { CollectiveRecord, LinkSummary, PacketRow, StepTraceRow } from '../../model/capture.ts';
+import { createLinks, createPackets, opOfName, transportOf } from '../link-tables.ts';
 import type { Database } from './database.ts';
 
 const MAX_STEPS = 100_000;
@@ -83,7 +84,7 @@ export function readCollectives(db: Database, originUs: number): CollectiveRecor
       waitMs: num(row[7]),
       synchronizationMs: num(row[8]),
       idleMs: num(row[9]),
-      sizeMb: sizes.get(sizeKey(key, row[1], row[2])) ?? 0,
+      ...(sizes.get(sizeKey(key, row[1], row[2])) ?? NOTHING_MOVED),
     });
   }
   return out;
@@ -93,26 +94,48 @@ function sizeKey(name: unknown, group: unknown, step: unknown): string {
   return `${String(step)}/${String(group)}/${String(name)}`;
 }
 
-function readSizes(db: Database): Map<string, number> {
-  const sizes = new Map<string, number>();
+type Moved = Pick<CollectiveRecord, 'sizeMb' | 'sdmaMs' | 'rdmaMs' | 'rdmaMb'>;
+const NOTHING_MOVED: Moved = { sizeMb: 0, sdmaMs: 0, rdmaMs: 0, rdmaMb: 0 };
+
+function readSizes(db: Database): Map<string, Moved> {
+  const sizes = new Map<string, Moved>();
   const table = db.table('CommAnalyzerBandwidth');
   if (table === null) return sizes;
-  const seen = new Map<string, number>();
   const text = ['hccl_op_name', 'group_name', 'step', 'transport_type'].map((c) => `CAST(${table.sql(c)} AS TEXT)`);
-  for (const row of db.rows(`SELECT ${text.join(', ')}, ${table.sql('transit_size')} FROM "CommAnalyzerBandwidth" LIMIT ${20 * MAX_OPS}`)) {
+  const figures = ['transit_size', 'transit_time'].map((c) => table.sql(c));
+  for (const row of db.rows(`SELECT ${[...text, ...figures].join(', ')} FROM "CommAnalyzerBandwidth" LIMIT ${20 * MAX_OPS}`)) {
     const size = num(row[4]);
     if ((row[3] !== 'SDMA' && row[3] !== 'RDMA') || !(size > 0)) continue;
     const key = sizeKey(cut(row[0], 300), row[1], row[2]);
-    const one = `${key}/${row[3]}`;
-    const before = seen.get(one) ?? 0;
-    if (size <= before) continue;
-    seen.set(one, size);
-    sizes.set(key, (sizes.get(key) ?? 0) - before + size);
+    const known = sizes.get(key) ?? NOTHING_MOVED;
+    const sdmaMb = known.sizeMb - known.rdmaMb;
+    if (size <= (row[3] === 'SDMA' ? sdmaMb : known.rdmaMb)) continue;
+    const ms = num(row[5]);
+    sizes.set(
+      key,
+      row[3] === 'SDMA'
+        ? { ...known, sizeMb: known.rdmaMb + size, sdmaMs: ms }
+        : { ...known, sizeMb: sdmaMb + size, rdmaMb: size, rdmaMs: ms },
+    );
   }
   return sizes;
 }
 
-/** CommAnalyzerMatrix: which rank numbers its links name, by group hash. */
+/** CommAnalyzerBandwidth by size of package: packets of all operations. SDMA repeats what HCCS, PCIe and SIO hold. */
+export function readPackets(db: Database): PacketRow[] {
+  const packets = createPackets();
+  const table = db.table('CommAnalyzerBandwidth');
+  if (table === null) return [];
+  const figures = ['package_size', 'count', 'total_duration'].map((c) => table.sql(c));
+  const query = `SELECT substr(CAST(${table.sql('hccl_op_name')} AS TEXT), 1, 5), CAST(${table.sql('transport_type')} AS TEXT), ${figures.join(', ')} FROM "CommAnalyzerBandwidth" LIMIT ${20 * MAX_OPS}`;
+  for (const row of db.rows(query)) {
+    const transport = row[1] === 'SDMA' || row[0] === 'Total' ? null : transportOf(row[1]);
+    if (transport !== null) packets.add(transport, Math.round(num(row[2]) * 1e6), num(row[3]), num(row[4]));
+  }
+  return packets.rows();
+}
+
+/** CommAnalyzerMatrix: its links, and which rank numbers they name, by group hash. */
 export function readLinks(db: Database): LinkSummary | null {
   const table = db.table('CommAnalyzerMatrix');
   if (table === null) return null;
@@ -131,5 +154,33 @@ export function readLinks(db: Database): LinkSummary | null {
     }
   }
   if (ids.size === 0) return null;
-  return { ids: new Map([...ids].map(([group, set]) => [group, [...set].sort((a, b) => a - b)])) };
+  return { ids: new Map([...ids].map(([group, set]) => [group, [...set].sort((a, b) => a - b)])), links: readMatrix(db), packets: [] };
+}
+
+/** Rows `allreduce-top1` name a call, rows `allreduce-total` sum over all calls of their kind. */
+function readMatrix(db: Database): LinkSummary['links'] {
+  const links = createLinks(false);
+  const table = db.table('CommAnalyzerMatrix');
+  if (table === null) return links.table();
+  const text = ['hccl_op_name', 'group_name', 'src_rank', 'dst_rank', 'transport_type', 'op_name'].map(
+    (c) => `CAST(${table.sql(c)} AS TEXT)`,
+  );
+  const figures = ['transit_size', 'transit_time'].map((c) => table.sql(c));
+  const query = `SELECT ${[...text, ...figures].join(', ')} FROM "CommAnalyzerMatrix"`;
+  /** The kind of a sum is spelt shorter than the operation; the samples beside it name that. */
+  const named = new Map<string, string>();
+  for (const isSum of [false, true]) {
+    for (const row of db.rows(`${query} WHERE ${table.sql('hccl_op_name')} ${isSum ? '' : 'NOT '}LIKE '%-total' LIMIT ${20 * MAX_OPS}`)) {
+      const transport = transportOf(row[4]);
+      const [source, target] = [row[2], row[3]].map((end) => (typeof end === 'string' && /^\d{1,7}$/.test(end) ? Number(end) : -1));
+      const kind = cut(row[0], 100).replace(/-(top1|middle|bottom\d|total)$/, '');
+      const group = cut(row[1], 40);
+      const call = isSum ? null : cut(row[5], 200) || cut(row[0], 200);
+      if (transport === null || source === -1 || target === -1 || kind.startsWith('Total')) continue;
+      const op = (call === null ? named.get(`${kind}@${group}`) : opOfName(call)) ?? kind.slice(0, 40);
+      if (call !== null && named.size < MAX_GROUPS) named.set(`${kind}@${group}`, op);
+      links.add({ group, op, source: source!, target: target!, transport, bytes: num(row[6]) * 1e6, ms: num(row[7]), call });
+    }
+  }
+  return links.table();
 }

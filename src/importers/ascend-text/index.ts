@@ -12,9 +12,10 @@ import type {
 } from '../../model/capture.ts';
 import type { L10n, Message, ParamValue } from '../../model/lang.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
+import { TOO_LONG } from '../capture-limit.ts';
 import { createMemoryRecorder, type MemoryRecorder } from '../memory-recorder.ts';
 import { DEVICE_INFO, INFO, leaf, OLDER, type RankFolder, rankFromFolder } from '../rank-folders.ts';
-import { firstCommunicationUs, readCommunication, readLinks } from '../read-communication.ts';
+import { firstCommunicationUs, linkSummary, readCommunication, readLinks, readPackets } from '../read-communication.ts';
 import { EMPTY_SETTINGS } from '../settings.ts';
 import { readDeviceRank, readProfilerInfo, readProfilerMetadata } from '../side-files.ts';
 import { scanStepTrace } from '../step-trace.ts';
@@ -75,10 +76,6 @@ const NOTE = {
   cutOff: {
     en: 'ends inside the event list after {events:int} events (byte {byte:int}): the parse was cut off; run `analyse()` again',
     zh: '在第 {events:int} 个事件后（字节 {byte:int}）中断：解析未完成，重新执行 `analyse()`',
-  },
-  long: {
-    en: 'is too long to keep whole: the first {kept:int} of its {all:int} steps are used; a capture of 10 steps says as much',
-    zh: '过长，无法完整保留：只使用其 {all:int} 个迭代中的前 {kept:int} 个；采集 10 个迭代即可',
   },
   noKernel: { en: 'holds no kernel row with a name and a duration', zh: '没有带名称和耗时的 kernel 行' },
   lastRow: { en: 'the last row is cut off', zh: '最后一行不完整' },
@@ -210,7 +207,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         else if (trace === null) record('refused', 'trace', NOTE.noLane);
         else if (read.scan.truncated) {
           record('partial', 'trace', NOTE.cutOff, { events: read.scan.events, byte: read.scan.lastGoodByte });
-        } else if (read.limited !== null) record('partial', 'trace', NOTE.long, read.limited);
+        } else if (read.limited !== null) record('partial', 'trace', TOO_LONG, read.limited);
         else record('used', 'trace', null);
       } else if (name === 'kernel_details.csv') {
         const read = await readKernels(slices(), origin, names, l2);
@@ -260,7 +257,10 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     }
   }
   const originUs = origin.us ?? firstCommunicationUs(communicationJson) ?? 0;
-  if (communicationJson !== null) collectives = readCommunication(communicationJson, originUs);
+  if (communicationJson !== null) {
+    collectives = readCommunication(communicationJson, originUs);
+    links = linkSummary(links, readPackets(communicationJson));
+  }
   if (metadata !== null) {
     settings = {
       ...settings,

@@ -1,5 +1,5 @@
 import type { ProfileEntry } from '../../sources/source.ts';
-import { leaf, parent } from '../rank-folders.ts';
+import { parent } from '../rank-folders.ts';
 
 /** One `cluster_analysis_output`: tables that hold all ranks of a job. */
 export interface ClusterFolder {
@@ -7,10 +7,11 @@ export interface ClusterFolder {
   readonly entries: readonly ProfileEntry[];
 }
 
-const CLUSTER = /^(cluster_step_trace_time\.csv|cluster_communication(_matrix)?\.json|communication_group\.json|cluster_analysis\.db)$/;
+const CLUSTER =
+  /(^|\/)(cluster_step_trace_time\.csv|cluster_communication(_matrix)?\.json|communication_group\.json|cluster_analysis\.db(-wal)?|cluster_analysis_output\/[^/]+\.db(-wal)?)$/;
 
 export function findClusters(entries: readonly ProfileEntry[]): { clusters: ClusterFolder[]; rest: ProfileEntry[] } {
-  const own = entries.filter((e) => CLUSTER.test(leaf(e.path)));
+  const own = entries.filter((e) => CLUSTER.test(e.path));
   const clusters = [...Map.groupBy(own, (e) => parent(e.path))].map(([folder, list]) => ({ folder, entries: list }));
-  return { clusters, rest: entries.filter((e) => !CLUSTER.test(leaf(e.path))) };
+  return { clusters, rest: entries.filter((e) => !CLUSTER.test(e.path)) };
 }

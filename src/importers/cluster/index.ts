@@ -3,24 +3,38 @@ import { createInterner } from '../../base/interner.ts';
 import type { CollectiveRecord, GroupInfo, InputRecord, RankCapture, StepTraceRow } from '../../model/capture.ts';
 import type { L10n, Message } from '../../model/lang.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
+import { withDatabase } from '../database.ts';
 import { leaf } from '../rank-folders.ts';
-import { firstCommunicationUs, readCommunication } from '../read-communication.ts';
+import { firstCommunicationUs, linkSummary, readCommunication, readMatrix, readPackets } from '../read-communication.ts';
 import { EMPTY_SETTINGS } from '../settings.ts';
 import { scanStepTrace } from '../step-trace.ts';
 import { asUtf8 } from '../text-encoding.ts';
 import type { ClusterFolder } from './find.ts';
-import { byRank, groupsOf } from './split.ts';
+import { readClusterDatabase } from './read-database.ts';
+import { byRank, bySource, groupsOf } from './split.ts';
 
 const STEPS = 'cluster_step_trace_time.csv';
 const COLLECTIVES = 'cluster_communication.json';
+const MATRIX = 'cluster_communication_matrix.json';
 const GROUPS = 'communication_group.json';
 const MAX_JSON = 512 << 20;
 const MAX_RANKS = 200_000;
+const MAX_NAMED = 8;
 const NOTE = {
   notNeeded: { en: 'not needed by any check of this version', zh: '当前版本的检查项不需要' },
-  database: {
-    en: 'not read; run `msprof-analyze cluster` with `--export_type text`, or upload the rank folders',
-    zh: '不读取；以 `--export_type text` 执行 `msprof-analyze cluster`，或上传各卡目录',
+  textInstead: { en: 'the text form beside it is read instead', zh: '改为读取同目录的文本形式' },
+  log: { en: 'its changes are read with the database', zh: '其中的改动随数据库一起读取' },
+  noTable: {
+    en: 'holds no table of ranks (`ClusterStepTraceTime`, `ClusterCommunicationTime`) with a row: run `msprof-analyze cluster -m all` again',
+    zh: '没有任何含数据的各卡表（`ClusterStepTraceTime`、`ClusterCommunicationTime`）：重新执行 `msprof-analyze cluster -m all`',
+  },
+  unknownTables: {
+    en: '{tables:code} are tables unknown to this version and not read',
+    zh: '{tables:code} 是当前版本不认识的表，未读取',
+  },
+  sample: {
+    en: 'is larger than any cluster: only its first rows are used',
+    zh: '超出任何集群的规模：只使用前面的行',
   },
   noRank: { en: 'holds no row of a rank: stage rows are maxima over ranks', zh: '没有任何卡的行：stage 行是各卡的最大值' },
   negative: {
@@ -32,7 +46,7 @@ const NOTE = {
 
 /** Whether a table is opened. */
 export function isRead(name: string): boolean {
-  return name === STEPS || name === COLLECTIVES || name === GROUPS;
+  return name === STEPS || name === COLLECTIVES || name === MATRIX || name === GROUPS || /\.db(-wal)?$/.test(name);
 }
 
 /** Reads the tables of `cluster_analysis_output` as far as they tell of single ranks: step times, collectives, groups. */
@@ -40,8 +54,12 @@ export async function readCluster(cluster: ClusterFolder): Promise<{ captures: R
   const inputs: InputRecord[] = [];
   const steps = new Map<number, StepTraceRow[]>();
   let collectives = new Map<number, unknown>();
+  let matrix = new Map<number, unknown>();
   let groups: GroupInfo[] = [];
-  for (const entry of cluster.entries) {
+  const files = { steps: STEPS, collectives: COLLECTIVES };
+  const isDatabase = (entry: ProfileEntry): boolean => entry.path.endsWith('.db');
+  /** The text form first: a database only adds what that lacks. */
+  for (const entry of [...cluster.entries].sort((a, b) => Number(isDatabase(a)) - Number(isDatabase(b)))) {
     const record = (status: InputRecord['status'], kind: string, note: L10n | null, params: Message['params'] = {}): void => {
       inputs.push({ path: entry.path, kind, bytes: entry.bytes, status, note: note === null ? null : { text: note, params } });
     };
@@ -69,12 +87,40 @@ export async function readCluster(cluster: ClusterFolder): Promise<{ captures: R
           collectives = byRank(await json(entry));
           record('used', 'cluster collectives', null);
           break;
+        case MATRIX:
+          matrix = bySource(await json(entry));
+          record('used', 'cluster links', null);
+          break;
         case GROUPS:
           groups = groupsOf(await json(entry));
           record('used', 'groups', null);
           break;
-        default:
-          record('ignored', 'cluster tables', leaf(entry.path).endsWith('.db') ? NOTE.database : NOTE.notNeeded);
+        default: {
+          if (!isDatabase(entry)) {
+            const isLog = entry.path.endsWith('.db-wal') && entry.bytes > 0;
+            record(isLog ? 'used' : 'ignored', isLog ? 'log' : 'cluster tables', isLog ? NOTE.log : NOTE.notNeeded);
+            break;
+          }
+          if (steps.size > 0 && collectives.size > 0) {
+            record('ignored', 'cluster database', NOTE.textInstead);
+            break;
+          }
+          const log = cluster.entries.find((e) => e.path === `${entry.path}-wal` && e.bytes > 0) ?? null;
+          const read = await withDatabase(entry, log, readClusterDatabase);
+          const calls = byRank(read.communication);
+          if (steps.size === 0 && read.steps.size > 0) files.steps = leaf(entry.path);
+          if (steps.size === 0) for (const [rank, rows] of read.steps) steps.set(rank, rows);
+          if (collectives.size === 0 && calls.size > 0) files.collectives = leaf(entry.path);
+          if (collectives.size === 0) collectives = calls;
+          if (matrix.size === 0) matrix = bySource(read.matrix);
+          if (groups.length === 0) groups = groupsOf(read.groups);
+          if (read.steps.size === 0 && calls.size === 0) record('refused', 'cluster database', NOTE.noTable);
+          else if (read.isCut) record('partial', 'cluster database', NOTE.sample);
+          else if (read.negative !== null) record('partial', 'cluster database', NOTE.negative, { column: read.negative });
+          else if (read.unknown.length > 0) {
+            record('used', 'cluster database', NOTE.unknownTables, { tables: read.unknown.slice(0, MAX_NAMED) });
+          } else record('used', 'cluster database', null);
+        }
       }
     } catch (error) {
       record('refused', 'unreadable', NOTE.unreadable, { why: messageOf(error).slice(0, 200) });
@@ -84,7 +130,11 @@ export async function readCluster(cluster: ClusterFolder): Promise<{ captures: R
   const captures = ranks.map((rank) => {
     const own = collectives.get(rank) ?? null;
     const originUs = firstCommunicationUs(own) ?? 0;
-    return capture(cluster.folder, rank, originUs, steps.get(rank) ?? [], readCommunication(own, originUs), groups, inputs);
+    const links = matrix.has(rank) ? readMatrix(matrix.get(rank), true) : null;
+    return {
+      ...capture(cluster.folder, rank, originUs, steps.get(rank) ?? [], readCommunication(own, originUs), groups, inputs, files),
+      links: linkSummary(links === null ? null : { ids: new Map(), links, packets: [] }, readPackets(own)),
+    };
   });
   return { captures, inputs };
 }
@@ -103,6 +153,7 @@ function capture(
   collectives: readonly CollectiveRecord[],
   groups: readonly GroupInfo[],
   inputs: readonly InputRecord[],
+  files: { readonly steps: string; readonly collectives: string },
 ): RankCapture {
   return {
     folder,
@@ -110,7 +161,7 @@ function capture(
     device: null,
     hardware: null,
     originUs,
-    files: { trace: 'trace_view.json', kernels: 'kernel_details.csv', steps: STEPS, collectives: COLLECTIVES },
+    files: { trace: 'trace_view.json', kernels: 'kernel_details.csv', ...files },
     names: createInterner(),
     settings: EMPTY_SETTINGS,
     groups: groups.filter((g) => g.ranks.includes(rank)),

@@ -39,6 +39,30 @@ export function byRank(json: unknown): Map<number, Steps> {
   return out;
 }
 
+/** cluster_communication_matrix.json, turned around the same way: rank → the links that leave it. Their ends are ranks of the job. */
+export function bySource(json: unknown): Map<number, Record<string, Record<string, Record<string, unknown>>>> {
+  const out = new Map<number, Record<string, Record<string, Record<string, unknown>>>>();
+  for (const [first, steps] of Object.entries(object(json))) {
+    for (const [step, ops] of Object.entries(object(steps))) {
+      for (const [op, links] of Object.entries(object(ops))) {
+        if (op.startsWith('Total')) continue;
+        for (const [ends, link] of Object.entries(object(links))) {
+          const rank = /^(\d{1,7})-\d{1,7}$/.exec(ends)?.[1];
+          if (rank === undefined || (out.size >= MAX_RANKS && !out.has(Number(rank)))) continue;
+          const own = out.get(Number(rank)) ?? Object.create(null);
+          out.set(Number(rank), own);
+          // One operation has one set of ranks, so its name is enough.
+          const key = `${step}/${first}`;
+          own[key] ??= { all: Object.create(null) };
+          own[key].all[op] ??= Object.create(null);
+          own[key].all[op][ends] = link;
+        }
+      }
+    }
+  }
+  return out;
+}
+
 function ranksOf(value: unknown): number[] {
   return Array.isArray(value) ? value.filter((r): r is number => Number.isInteger(r) && r >= 0).slice(0, MAX_RANKS) : [];
 }
