@@ -3,9 +3,9 @@ import type { Removals } from '../replay/replay.ts';
 import type { Frame } from './capture.ts';
 import type { Capability } from './facts.ts';
 import type { L10n, Message } from './lang.ts';
-import type { Confidence } from './report.ts';
+import type { Confidence, Severity } from './report.ts';
 
-export type Category = 'data' | 'host' | 'compute' | 'communication' | 'memory' | 'capture';
+export type Category = 'data' | 'host' | 'compute' | 'communication' | 'memory' | 'capture' | 'comparison';
 
 /** A threshold: default, unit and the reason for its value. Relative to the step first; absolute ones only keep noise out. */
 export interface RuleOption {
@@ -43,13 +43,21 @@ export interface RawFinding {
   readonly caveats: readonly Message[];
   /** What the replay takes out; null when this cause cannot be replayed. */
   readonly removal: { readonly likely: Removals; readonly floor?: Removals; readonly ceiling?: Removals } | null;
+  /** The change has a price that the replay does not know: what it gives is an upper bound, never a likely saving. */
+  readonly ceilingOnly?: boolean;
   /** Upper bound without replay, ms per step; null for findings that cost no measurable time. */
   readonly boundMs: number | null;
+  /** Shown by a reference run instead of the replay, ms per step. */
+  readonly measured?: { readonly floor: number; readonly likely: number; readonly ceiling: number };
   readonly boundMethod: Message;
   /** Information: severity info, no saving claimed, exempt from the reporting floor. */
   readonly information: boolean;
+  /** Of a finding that costs no measurable time: will crash or changes numbers is high. Ignored where a saving is claimed; info by default. */
+  readonly severity?: Exclude<Severity, 'critical'>;
   /** Rule whose finding explains this one, if that rule reports. */
   readonly symptomOf: string | null;
+  /** Rules that own the same cause: where one of them reports it, this is its evidence; else it stands for itself. */
+  readonly explainedBy?: readonly string[];
   /** Waiting that counts as explained when replaying without the other causes takes most of the skew away. */
   readonly explainedBySkew?: boolean;
   readonly frames: readonly Frame[];

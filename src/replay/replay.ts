@@ -26,6 +26,8 @@ export interface Removal {
   readonly nodes?: ReadonlySet<number>;
   /** Device tasks that would take another time: node → ns. */
   readonly durations?: ReadonlyMap<number, number>;
+  /** Collectives that would take another time once their last member has come: node → ns. Of several members the longest counts. */
+  readonly bodies?: ReadonlyMap<number, number>;
   /** Factor on all host time between launches (a slower host made normal): < 1 shortens. */
   readonly hostFactor?: number;
 }
@@ -325,10 +327,16 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
     end: Number.NaN,
   }));
   // Members whose node was removed do not take part.
+  const bodyOf = Float64Array.from(body);
   rendezvous.forEach((m, at) => {
+    let other = Number.NaN;
     m.ranks.forEach((r, k) => {
-      if (state[r]!.removal.nodes?.has(m.nodes[k]!)) arrived[at]!.waiting--;
+      const { removal } = state[r]!;
+      if (removal.nodes?.has(m.nodes[k]!)) arrived[at]!.waiting--;
+      const ns = removal.bodies?.get(m.nodes[k]!);
+      if (ns !== undefined) other = Number.isNaN(other) ? ns : Math.max(other, ns);
     });
+    if (!Number.isNaN(other)) bodyOf[at] = other;
   });
 
   const endOf = (s: State, node: number): number => {
@@ -383,7 +391,7 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
       meet.last = Math.max(meet.last, start + plan.rank.offset);
       meet.first = Math.min(meet.first, start + plan.rank.offset);
       meet.waiting--;
-      if (meet.waiting === 0) meet.end = meet.last + body[m]!;
+      if (meet.waiting === 0) meet.end = meet.last + bodyOf[m]!;
     }
     return true;
   };
@@ -502,7 +510,7 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
     // No rank can go on: a collective whose partners never come (other names, cut capture). It ends as observed on those who came.
     const stuck = arrived.findIndex((m) => m.waiting > 0 && m.last > Number.NEGATIVE_INFINITY && Number.isNaN(m.end));
     if (stuck === -1) break;
-    arrived[stuck]!.end = arrived[stuck]!.last + body[stuck]!;
+    arrived[stuck]!.end = arrived[stuck]!.last + bodyOf[stuck]!;
     arrived[stuck]!.waiting = 0;
   }
 

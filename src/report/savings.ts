@@ -6,7 +6,7 @@ import { type Removal, type Removals, run } from '../replay/replay.ts';
 
 /** Saving of one finding, ms per step. */
 export interface Estimate {
-  readonly basis: 'modelled' | 'bound';
+  readonly basis: 'measured' | 'modelled' | 'bound';
   readonly floor: number;
   readonly likely: number | null;
   readonly ceiling: number;
@@ -34,12 +34,17 @@ function fall(job: JobFacts, removals: Removals): { fall: number; perStep: numbe
 export function estimate(job: JobFacts, finding: RawFinding): Estimate | null {
   if (finding.boundMs === null) return null;
   const step = job.steps.stepTimeMs ?? Number.POSITIVE_INFINITY;
+  if (finding.measured !== undefined) {
+    const { floor, likely, ceiling } = finding.measured;
+    return { basis: 'measured', floor: Math.min(step, floor), likely: Math.min(step, likely), ceiling: Math.min(step, ceiling) };
+  }
   const bound: Estimate = { basis: 'bound', floor: 0, likely: null, ceiling: Math.min(step, Math.max(0, finding.boundMs || 0)) };
   if (finding.removal === null || job.replay === null) return bound;
   const likely = fall(job, finding.removal.likely);
   if (!Number.isFinite(likely.fall)) return bound;
   const low = finding.removal.floor === undefined ? likely : fall(job, finding.removal.floor);
   const high = finding.removal.ceiling === undefined ? likely : fall(job, finding.removal.ceiling);
+  if (finding.ceilingOnly === true) return { ...bound, ceiling: Math.min(step, Math.max(likely.fall, high.fall)) };
   const error = job.replay.error * likely.fall + (job.steps.noiseMs ?? 0);
   return {
     basis: 'modelled',
@@ -52,11 +57,14 @@ export function estimate(job: JobFacts, finding: RawFinding): Estimate | null {
 function merge(a: Removal, b: Removal): Removal {
   const durations = new Map(a.durations);
   for (const [node, ns] of b.durations ?? []) durations.set(node, Math.min(ns, durations.get(node) ?? ns));
+  const bodies = new Map(a.bodies);
+  for (const [node, ns] of b.bodies ?? []) bodies.set(node, Math.min(ns, bodies.get(node) ?? ns));
   const host = a.host !== undefined && b.host !== undefined ? unite(a.host, b.host) : (a.host ?? b.host);
   return {
     ...(host === undefined ? {} : { host }),
     nodes: new Set([...(a.nodes ?? []), ...(b.nodes ?? [])]),
     durations,
+    bodies,
     ...(a.hostFactor === undefined && b.hostFactor === undefined ? {} : { hostFactor: (a.hostFactor ?? 1) * (b.hostFactor ?? 1) }),
   };
 }
@@ -64,7 +72,7 @@ function merge(a: Removal, b: Removal): Removal {
 function mergedRemovals(findings: readonly RawFinding[]): Map<number, Removal> {
   const all = new Map<number, Removal>();
   for (const finding of findings) {
-    if (finding.removal === null || finding.information) continue;
+    if (finding.removal === null || finding.information || finding.ceilingOnly === true) continue;
     for (const [rank, removal] of finding.removal.likely) {
       const known = all.get(rank);
       all.set(rank, known === undefined ? removal : merge(known, removal));
