@@ -29,6 +29,7 @@ const TRAFFIC: Record<CollectiveOp, (size: number) => number> = {
   allGather: (size) => (size - 1) / size,
   broadcast: () => 1,
   batchSendRecv: () => 1,
+  alltoallv: (size) => (size - 1) / size,
 };
 
 /** Name in tables and lanes, e.g. hcom_allReduce__586_0_1. */
@@ -60,7 +61,7 @@ export function commDetail(task: DeviceTask): CommDetail {
 }
 
 function linksOf(task: DeviceTask, local: number): Link[] {
-  const { group, op, bytes, transferNs, index } = task.collective!;
+  const { group, op, fixedNs, movedNs, slowLinks, index } = task.collective!;
   const peers: { peer: number; transport: Link['transport'] }[] = [];
   for (const [peer, rank] of group.ranks.entries()) {
     if (peer === local) continue;
@@ -68,11 +69,12 @@ function linksOf(task: DeviceTask, local: number): Link[] {
     if (!sameNode && rank % 8 !== task.rank % 8) continue;
     peers.push({ peer, transport: sameNode ? 'HCCS' : 'RDMA' });
   }
-  const total = bytes * TRAFFIC[op](group.ranks.length);
+  const total = task.ownBytes * TRAFFIC[op](group.ranks.length);
+  const slowdown = (peer: number): number => slowLinks.find(({ ranks }) => ranks.includes(task.rank) && ranks.includes(peer))?.factor ?? 1;
   return peers.map(({ peer, transport }) => ({
     peer,
     transport,
     bytes: Math.round(total / peers.length / 512) * 512,
-    ns: Math.round(transferNs * 0.82 * jitter(0.02, index, task.rank, peer, 41)),
+    ns: Math.round((fixedNs + movedNs * slowdown(group.ranks[peer]!)) * 0.82 * jitter(0.02, index, task.rank, peer, 41)),
   }));
 }

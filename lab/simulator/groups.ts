@@ -1,5 +1,5 @@
 /** Role of a process group as parallel_group_info names it. */
-export type GroupRole = 'default_group' | 'dp' | 'pp';
+export type GroupRole = 'default_group' | 'dp' | 'pp' | 'exp';
 
 /** A process group. */
 export interface Group {
@@ -31,10 +31,11 @@ function group(index: number, role: GroupRole, ranks: number[], stream: number):
   return { comm, role, ranks, hash: commHash(comm), stream };
 }
 
-/** The groups of a job: the default group, and for a pipeline job dp inside and pp across the stages. */
-export function buildGroups(ranks: number, pp: number): Group[] {
+/** The groups of a job: the default group, for a pipeline job dp inside and pp across the stages, with experts one group of all ranks. */
+export function buildGroups(ranks: number, pp: number, hasExperts = false): Group[] {
   const all = Array.from({ length: ranks }, (_, rank) => rank);
   const groups = [group(0, 'default_group', all, 4)];
+  if (hasExperts) groups.push(group(40, 'exp', all, 8));
   if (pp === 1) return groups;
   const dp = ranks / pp;
   for (let stage = 0; stage < pp; stage++) groups.push(group(3 + stage, 'dp', all.slice(stage * dp, (stage + 1) * dp), 6));

@@ -13,6 +13,12 @@ const KINDS: FaultKind[] = [
   'buffer-broadcast',
   'sync-per-microstep',
   'rotating-jitter',
+  'slow-link',
+  'small-messages',
+  'no-overlap',
+  'few-micro-batches',
+  'expert-imbalance',
+  'contention',
 ];
 
 const USAGE = `node lab/simulator/main.ts --ranks N [--fault KIND[:key=value,...]]... [--out DIR]
@@ -24,10 +30,19 @@ function parseFault(text: string, ranks: number): Fault {
   const [kind = '', options = ''] = text.split(':');
   if (!KINDS.includes(kind as FaultKind)) throw new Error(`unknown fault ${kind}; known: ${KINDS.join(', ')}`);
   const fault: { [key: string]: unknown } = { kind };
+  if (kind === 'slow-link') fault.ranks = [0, 1];
   if (kind === 'slow-rank' || kind === 'slow-host') fault.rank = Math.min(1, ranks - 1);
   for (const pair of options.split(',').filter(Boolean)) {
     const [key = '', value = ''] = pair.split('=');
-    fault[key] = value === 'true' ? true : value === 'false' ? false : Number.isNaN(Number(value)) ? value : Number(value);
+    fault[key] = value.includes('+')
+      ? value.split('+').map(Number)
+      : value === 'true'
+        ? true
+        : value === 'false'
+          ? false
+          : Number.isNaN(Number(value))
+            ? value
+            : Number(value);
   }
   return fault as Fault;
 }
