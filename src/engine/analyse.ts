@@ -13,7 +13,7 @@ import { evaluateGate } from '../report/gate.ts';
 import { RULES } from '../rules/index.ts';
 import { matchFrame } from '../source/match-frame.ts';
 import type { ProfileSource } from '../sources/source.ts';
-import { collectRanks } from './collect-ranks.ts';
+import { type Count, collectRanks } from './collect-ranks.ts';
 import { socOf } from './soc.ts';
 import { VERSION } from './version.ts';
 
@@ -29,6 +29,8 @@ export interface Progress {
   readonly phase: 'read' | 'diagnose';
   readonly done: number;
   readonly total: number;
+  /** Ranks of which everything has been read. */
+  readonly ranks?: Count | undefined;
 }
 
 export interface AnalyseInput {
@@ -49,7 +51,7 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
     otherRanks,
   } = await collectRanks(input.sources, {
     lang: options.lang,
-    onBytes: (done, total) => input.onProgress?.({ phase: 'read', done, total }),
+    onBytes: (done, total, ranks) => input.onProgress?.({ phase: 'read', done, total, ranks }),
     signal: input.signal,
   });
 

@@ -1,5 +1,13 @@
 import { rankFacts } from '../facts/rank/index.ts';
-import { type ClusterFolder, findCaptures, type RankFolder, type RawCapture, rankFromFolder, readCluster } from '../importers/index.ts';
+import {
+  type ClusterFolder,
+  filesRead,
+  findCaptures,
+  type RankFolder,
+  type RawCapture,
+  rankFromFolder,
+  readCluster,
+} from '../importers/index.ts';
 import type { InputRecord } from '../model/capture.ts';
 import type { RankFacts } from '../model/facts.ts';
 import { factsFromJson, looksLikeFacts } from '../model/facts-json.ts';
@@ -19,9 +27,15 @@ export interface Collected {
   readonly otherRanks: readonly number[];
 }
 
+export interface Count {
+  readonly done: number;
+  readonly total: number;
+}
+
 export interface CollectOptions {
   readonly lang: Lang;
-  readonly onBytes: (done: number, total: number) => void;
+  /** Bytes of the files that are read, and ranks that are finished. */
+  readonly onBytes: (done: number, total: number, ranks: Count) => void;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -56,8 +70,10 @@ export async function collectRanks(sources: readonly ProfileSource[], options: C
   for (const entry of rest.slice(0, MAX_REST)) inputs.push(describeRest(entry));
   if (folders.length === 0 && clusters.length === 0 && digested.length === 0) throw nothingToRead(sources, raw, inputs, options.lang);
 
-  const total = folders.reduce((sum, f) => sum + f.entries.reduce((s, e) => s + e.bytes, 0), 0);
-  const read = await readRanks(folders, (done) => options.onBytes(done, total), options.signal);
+  const total = folders.reduce((sum, f) => sum + filesRead(f).reduce((s, e) => s + e.bytes, 0), 0);
+  const onRead = (bytes: number, ranks: number): void =>
+    options.onBytes(Math.min(bytes, total), total, { done: ranks, total: folders.length });
+  const read = await readRanks(folders, onRead, options.signal);
   const named = read.map((r) => (r.folder === '' ? namedAfter(r, sources[0]!.label) : r));
   const ranks = [...digested, ...named];
   const chosen = chooseCapture(ranks.filter(isUsable));

@@ -29,24 +29,29 @@ function bytesOf(folder: RankFolder): number {
   return folder.entries.reduce((sum, e) => sum + e.bytes, 0);
 }
 
+/** How far the reading is: bytes of all ranks, and ranks that are finished. */
+export type OnRead = (bytes: number, ranks: number) => void;
+
 /** Tier one for all ranks: side by side on as many threads as there are cores when the upload is large, else here. Order is kept. */
-export async function readRanks(
-  folders: readonly RankFolder[],
-  onBytes: (done: number) => void,
-  signal?: AbortSignal,
-): Promise<RankFacts[]> {
+export async function readRanks(folders: readonly RankFolder[], onRead: OnRead, signal?: AbortSignal): Promise<RankFacts[]> {
   const threads = Math.min(availableParallelism(), folders.length);
   const total = folders.reduce((sum, f) => sum + bytesOf(f), 0);
   let done = 0;
+  let finished = 0;
   const count = (bytes: number): void => {
     done += bytes;
-    onBytes(done);
+    onRead(done, finished);
+  };
+  const finish = (): void => {
+    finished++;
+    onRead(done, finished);
   };
   if (threads < 2 || total < WORTH_THREADS) {
     const ranks: RankFacts[] = [];
     for (const folder of folders) {
       signal?.throwIfAborted();
       ranks.push(rankFacts(await readRank(folder, count)));
+      finish();
     }
     return ranks;
   }
@@ -61,7 +66,7 @@ export async function readRanks(
   const results = new Array<RankFacts>(folders.length);
   const workers = Array.from({ length: threads }, () => startWorker());
   try {
-    await Promise.all(workers.map((worker) => drain(worker, tasks, results, count, signal)));
+    await Promise.all(workers.map((worker) => drain(worker, tasks, results, { count, finish }, signal)));
   } finally {
     await Promise.all(workers.map((w) => w.terminate()));
   }
@@ -79,7 +84,7 @@ function drain(
   worker: Worker,
   tasks: RankTask[],
   results: RankFacts[],
-  count: (bytes: number) => void,
+  { count, finish }: { readonly count: (bytes: number) => void; readonly finish: () => void },
   signal: AbortSignal | undefined,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -93,6 +98,7 @@ function drain(
       else if (message.type === 'failed') reject(message.error);
       else {
         results[message.index] = message.facts;
+        finish();
         next();
       }
     });

@@ -9,7 +9,7 @@ export { readCluster } from './cluster/index.ts';
 export { findCaptures } from './find-captures.ts';
 export { findRankFolders, leaf, parent, type RankFolder, rankFromFolder } from './rank-folders.ts';
 export type { RawCapture } from './raw-captures.ts';
-export { wantedFiles } from './wanted.ts';
+export { filesRead, wantedFiles } from './wanted.ts';
 
 const INSTEAD: L10n = { en: 'the database export beside it is read instead', zh: '改为读取同目录的 db 导出' };
 

@@ -1,5 +1,5 @@
 import type { ProfileEntry } from '../sources/source.ts';
-import { filesRead } from './ascend-db/index.ts';
+import { filesRead as databasesRead } from './ascend-db/index.ts';
 import { isRead as isTableRead } from './ascend-text/index.ts';
 import { isRead as isClusterRead } from './cluster/index.ts';
 import { sortByName } from './find-captures.ts';
@@ -32,7 +32,7 @@ export function wantedFiles(files: readonly NamedFile[]): ReadonlySet<string> {
     wanted.add(packed.get(entry.path)!);
   };
   const { tidy, msprof, clusters, inside, foreign, untold } = sortByName(entries);
-  for (const folder of [...tidy, ...msprof]) for (const entry of filesOf(folder)) add(entry);
+  for (const folder of [...tidy, ...msprof]) for (const entry of filesRead(folder)) add(entry);
   for (const cluster of clusters) for (const entry of cluster.entries) if (isClusterRead(leaf(entry.path))) add(entry);
   for (const entry of untold) if (/\.(json|csv)$/i.test(entry.path)) add(entry);
   // Any json that belongs to no rank may be a facts.json.
@@ -45,9 +45,9 @@ export function wantedFiles(files: readonly NamedFile[]): ReadonlySet<string> {
 }
 
 /** The files of a rank folder that its importer opens; of two exports side by side it may need both. */
-export function filesOf(folder: RankFolder): ProfileEntry[] {
+export function filesRead(folder: RankFolder): ProfileEntry[] {
   const tables = folder.entries.filter((e) => isTableRead(folder.readAs?.[e.path] ?? leaf(e.path)));
-  return [...new Set([...tables, ...filesRead(folder.entries)])];
+  return [...new Set([...tables, ...databasesRead(folder.entries)])];
 }
 
 async function* nothing(): AsyncGenerator<Buffer> {}

@@ -116,7 +116,7 @@ describe('hand-made uploads', () => {
     ],
     [
       'cluster tables',
-      { 'cluster_analysis_output/cluster_step_trace_time.csv': 'Step,Type,Index\n', 'cluster_analysis_output/cluster_analysis.db': 'x' },
+      { 'cluster_analysis_output/cluster_step_trace_time.csv': 'Step,Type,Index\n', 'cluster_analysis_output/cluster_analysis.xlsx': 'x' },
       ['cluster_analysis_output/cluster_step_trace_time.csv'],
     ],
     [
