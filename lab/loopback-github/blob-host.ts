@@ -25,6 +25,7 @@ export function createBlobServer(state: HubState): Server {
       status: 0,
       authorization: request.headers.authorization !== undefined,
       range: request.headers.range ?? null,
+      bytes: 0,
       at: now(state),
       ms: 0,
     };
@@ -90,7 +91,8 @@ async function serveArtifact(artifact: Artifact, exchange: BlobExchange): Promis
     return void response.end();
   }
   const ifRange = request.headers['if-range'];
-  const range = ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, artifact.size) : null;
+  const isRanged = !artifact.ignoreRange && (ifRange === undefined || ifRange === etag);
+  const range = isRanged ? parseRange(request.headers.range, artifact.size) : null;
   if (range === 'unsatisfiable') {
     response.setHeader('content-range', `bytes */${artifact.size}`);
     return refuse(exchange, 416, 'InvalidRange', 'The range specified is invalid for the current size of the resource.');
@@ -100,7 +102,7 @@ async function serveArtifact(artifact: Artifact, exchange: BlobExchange): Promis
   response.writeHead(entry.status, {
     'content-type': artifact.contentType,
     'content-disposition': `attachment; filename="${encodeURIComponent(artifact.name)}.zip"`,
-    'accept-ranges': 'bytes',
+    ...(artifact.ignoreRange ? {} : { 'accept-ranges': 'bytes' }),
     etag,
     'last-modified': new Date(artifact.createdAt).toUTCString(),
     'x-ms-blob-type': 'BlockBlob',
@@ -108,16 +110,16 @@ async function serveArtifact(artifact: Artifact, exchange: BlobExchange): Promis
     ...(range ? { 'content-range': `bytes ${start}-${end - 1}/${artifact.size}` } : {}),
   });
   if (request.method === 'HEAD') return void response.end();
-  await send(artifact, start, end, response);
+  await send(artifact, start, end, exchange);
 }
 
+/**
+ * The two forms Azure knows, `bytes=start-` and `bytes=start-end`; a suffix (`bytes=-500`) or several ranges are answered with everything
+ * [docs, rest/api/storageservices/specifying-the-range-header-for-blob-service-operations; tus/tusd#1234].
+ */
 function parseRange(header: string | undefined, size: number): { start: number; end: number } | 'unsatisfiable' | null {
-  const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '');
-  if (!match || (match[1] === '' && match[2] === '')) return null;
-  if (match[1] === '') {
-    const count = Number(match[2]);
-    return count === 0 || size === 0 ? 'unsatisfiable' : { start: Math.max(0, size - count), end: size };
-  }
+  const match = /^bytes=(\d+)-(\d*)$/.exec(header ?? '');
+  if (!match) return null;
   const start = Number(match[1]);
   const end = match[2] === '' ? size : Math.min(size, Number(match[2]) + 1);
   return start >= size || end <= start ? 'unsatisfiable' : { start, end };
@@ -133,12 +135,13 @@ async function* chunks(artifact: Artifact, start: number, end: number): AsyncGen
   for (let at = start; at < end; at += highWaterMark) yield artifact.bytes.buffer.subarray(at, Math.min(end, at + highWaterMark));
 }
 
-async function send(artifact: Artifact, start: number, end: number, response: ServerResponse): Promise<void> {
+async function send(artifact: Artifact, start: number, end: number, { response, entry }: BlobExchange): Promise<void> {
   let at = start;
   for await (const chunk of chunks(artifact, start, end)) {
     const cut = artifact.truncateAt === null ? chunk.length : Math.max(0, Math.min(chunk.length, artifact.truncateAt - at));
     if (artifact.slowBytesPerSecond !== null) await sleep((chunk.length / artifact.slowBytesPerSecond) * 1000);
     if (response.destroyed) return;
+    entry.bytes += cut;
     if (!response.write(chunk.subarray(0, cut))) await drained(response);
     at += cut;
     if (cut < chunk.length) {

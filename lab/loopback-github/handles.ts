@@ -3,7 +3,7 @@ import { addComment, editComment, removeComment } from './comments.ts';
 import { emit } from './deliveries.ts';
 import type { Changes } from './git.ts';
 import { closePull, commit, forkOf, markReady, openPull, type PullOptions, pushToPull, reopenPull } from './pulls.ts';
-import { type ArtifactOptions, addArtifact, addRun, type RunOptions, updateRun } from './runs.ts';
+import { type ArtifactOptions, addArtifact, addRun, type RunOptions, replaceBytes, updateRun } from './runs.ts';
 import { account, type HubState, nextId, type PullRequest, type Repository, type Role, resolveCommit, type WorkflowRun } from './state.ts';
 
 /** A pull request. `headSha` and `baseSha` follow the pushes. */
@@ -75,6 +75,8 @@ export interface RepositoryHandle {
   updateWorkflowRun(run: RunHandle, change: { status?: WorkflowRun['status']; conclusion?: string | null; runAttempt?: number }): void;
   addArtifact(run: RunHandle, options: ArtifactOptions): ArtifactHandle;
   expireArtifact(artifact: ArtifactHandle): void;
+  /** Puts other bytes in its place, with another ETag. */
+  replaceArtifact(artifact: ArtifactHandle, zipBuffer: Buffer): void;
   comment(pull: PullReference, user: string, body: string, options?: { type?: 'User' | 'Bot' }): CommentHandle;
   editComment(comment: CommentHandle, user: string, body: string): void;
   deleteComment(comment: CommentHandle, user: string): void;
@@ -165,6 +167,10 @@ export function repositoryHandle(state: HubState, repository: Repository): Repos
     expireArtifact({ id }) {
       const artifact = repository.artifacts.find((candidate) => candidate.id === id);
       if (artifact) artifact.expired = true;
+    },
+    replaceArtifact({ id }, zipBuffer) {
+      const artifact = repository.artifacts.find((candidate) => candidate.id === id);
+      if (artifact) replaceBytes(artifact, zipBuffer);
     },
     comment(pull, user, body, options) {
       const comment = addComment(state, pullIn(repository, pull), account(state, user, options?.type ?? 'User'), body, false);

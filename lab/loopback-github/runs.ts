@@ -117,6 +117,8 @@ export interface ArtifactOptions {
   truncateAt?: number;
   /** Send no Content-Length. */
   omitLength?: boolean;
+  /** Answer requests for a part with everything. */
+  ignoreRange?: boolean;
   retentionDays?: number;
 }
 
@@ -161,7 +163,15 @@ export function addArtifact(state: HubState, repository: Repository, run: Workfl
     slowBytesPerSecond: options.slowBytesPerSecond ?? null,
     truncateAt: options.truncateAt ?? null,
     omitLength: options.omitLength ?? false,
+    ignoreRange: options.ignoreRange ?? false,
   };
   repository.artifacts.push(artifact);
   return artifact;
+}
+
+/** Puts other bytes in the place of an artifact's, as a storage host that mixes up files would. */
+export function replaceBytes(artifact: Artifact, buffer: Buffer): void {
+  artifact.bytes = { buffer };
+  artifact.size = buffer.length;
+  artifact.etag = `"0x8E${randomBytes(6).toString('hex').toUpperCase()}"`;
 }

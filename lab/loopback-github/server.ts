@@ -23,6 +23,7 @@ export function createHubServer(state: HubState): Server {
       status: 0,
       authorization: request.headers.authorization !== undefined,
       range: request.headers.range ?? null,
+      bytes: 0,
       at: now(state),
       ms: 0,
     };

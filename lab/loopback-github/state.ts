@@ -107,6 +107,17 @@ export interface CheckRun {
   annotations: Annotation[];
   images: { alt: string; imageUrl: string; caption: string | null }[];
   actions: { label: string; description: string; identifier: string }[];
+  /** What it showed, request by request. */
+  history: CheckState[];
+}
+
+/** What a check run shows. */
+export interface CheckState {
+  status: string;
+  conclusion: string | null;
+  title: string | null;
+  summary: string | null;
+  at: string;
 }
 
 /** The check suite of the app for one commit. */
@@ -226,6 +237,7 @@ export interface Artifact {
   slowBytesPerSecond: number | null;
   truncateAt: number | null;
   omitLength: boolean;
+  ignoreRange: boolean;
 }
 
 /** A repository. */
@@ -269,6 +281,8 @@ export interface Exchange {
   /** Whether the request carried an Authorization header. */
   authorization: boolean;
   range: string | null;
+  /** Bytes of an artifact that were sent. */
+  bytes: number;
   at: string;
   ms: number;
 }

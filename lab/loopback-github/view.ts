@@ -29,6 +29,7 @@ interface CheckView {
   text: string | null;
   annotations: CheckRun['annotations'];
   actions: CheckRun['actions'];
+  history: CheckRun['history'];
   url: string;
 }
 
@@ -95,6 +96,7 @@ export function viewPull(state: HubState, pull: PullRequest): PullView {
         text: run.text,
         annotations: run.annotations.map((annotation) => ({ ...annotation })),
         actions: run.actions.map((action) => ({ ...action })),
+        history: [...run.history],
         url: `${html}/runs/${run.id}`,
       })),
     reviews: repository.reviews

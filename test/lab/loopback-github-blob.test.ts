@@ -71,9 +71,24 @@ test('ranges, with the state of the file they belong to', async () => {
   expect([part.status, part.headers.get('content-range')]).toEqual([206, 'bytes 100-199/1000']);
   expect(await bytesOf(part)).toEqual(ZIP.subarray(100, 200));
   expect(await bytesOf(await fetch(url, { headers: { range: 'bytes=990-' } }))).toEqual(ZIP.subarray(990));
-  expect(await bytesOf(await fetch(url, { headers: { range: 'bytes=-10' } }))).toEqual(ZIP.subarray(990));
+  // Azure knows no suffix and no list of ranges.
+  for (const range of ['bytes=-10', 'bytes=0-1,5-6']) {
+    const whole = await fetch(url, { headers: { range } });
+    expect([whole.status, await bytesOf(whole)]).toEqual([200, ZIP]);
+  }
   expect((await fetch(url, { headers: { range: 'bytes=1000-' } })).status).toBe(416);
   expect((await fetch(url, { headers: { range: 'bytes=0-1', 'if-match': '"other"' } })).status).toBe(412);
+});
+
+test('a host that ignores ranges, and one whose file changes', async () => {
+  const artifact = repo.addArtifact(run, { name: 'a', zipBuffer: ZIP, ignoreRange: true });
+  const answer = await fetch(await address(artifact.id), { headers: { range: 'bytes=0-9' } });
+  expect([answer.status, answer.headers.get('accept-ranges'), (await bytesOf(answer)).length]).toEqual([200, null, 1000]);
+  const url = await address(repo.addArtifact(run, { name: 'b', zipBuffer: ZIP }).id);
+  const etag = (await fetch(url, { method: 'HEAD' })).headers.get('etag') ?? '';
+  repo.replaceArtifact({ ...artifact, id: artifact.id + 1 }, ZIP.subarray(1));
+  expect((await fetch(url, { headers: { range: 'bytes=0-9', 'if-match': etag } })).status).toBe(412);
+  expect(hub.journal.filter((entry) => entry.host === 'blob').map((entry) => entry.bytes)).toEqual([1000, 0, 0]);
 });
 
 test('an expired artifact is 410, in the list it is marked', async () => {

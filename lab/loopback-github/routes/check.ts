@@ -94,6 +94,8 @@ function apply(state: HubState, run: CheckRun, body: JsonObject): void {
     }));
   }
   run.suite.updatedAt = now(state);
+  const { status: shown, conclusion: result, title, summary } = run;
+  run.history.push({ status: shown, conclusion: result, title, summary, at: now(state) });
 }
 
 function create(call: Call): Reply {
@@ -124,6 +126,7 @@ function create(call: Call): Reply {
     annotations: [],
     images: [],
     actions: [],
+    history: [],
   };
   apply(call.state, run, call.body);
   repository.checkRuns.push(run);
