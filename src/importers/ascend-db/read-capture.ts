@@ -3,17 +3,21 @@ import { messageOf } from '../../base/errors.ts';
 import type { Interner } from '../../base/interner.ts';
 import { countUpTo, lastRowOf, lookupIn, sortedRows } from '../../base/lookup.ts';
 import type { KernelTable, MemoryTables, TraceTables } from '../../model/capture.ts';
+import { MAX_TIMELINE_ROWS } from '../capture-limit.ts';
 import { type DatabaseClock, findClock } from './clock.ts';
-import type { Database } from './database.ts';
+import { countRows, type Database } from './database.ts';
 import { readCounters, readFrequency } from './read-counters.ts';
 import { type CollectiveColumns, type DeviceColumns, kernelColumns, readCommunication, readTasks } from './read-device.ts';
 import {
+  countOperators,
   type HostInput,
   type HostTables,
   hostTables,
   type Launches,
   readCann,
+  readCopies,
   readFrames,
+  readFunctions,
   readOperators,
   readSpans,
   readSteps,
@@ -38,12 +42,14 @@ export interface DatabaseCapture {
   readonly damage: readonly Damage[];
   /** Tables a profile has and this file has not. */
   readonly lacking: readonly string[];
+  /** Set when only the first steps are kept, because all rows would not fit. */
+  readonly limited: { readonly kept: number; readonly all: number } | null;
 }
 
 const EXPECTED = ['TASK', 'COMPUTE_TASK_INFO', 'PYTORCH_API', 'STRING_IDS'];
 
 /** The main database of a rank. A damaged table costs its own rest, never the others. */
-export function readCapture(db: Database, names: Interner): DatabaseCapture {
+export function readCapture(db: Database, names: Interner, maxRows: number = MAX_TIMELINE_ROWS): DatabaseCapture {
   const damage: Damage[] = [];
   const guard = <T>(table: string, read: () => T): T | null => {
     try {
@@ -56,8 +62,8 @@ export function readCapture(db: Database, names: Interner): DatabaseCapture {
   const lacking = EXPECTED.filter((name) => db.table(name) === null);
   const metadata = guard('META_DATA', () => readMetadata(db));
   const clock = guard('STEP_TIME', () => findClock(db));
-  if (clock === null) return { originUs: null, trace: null, kernels: null, memory: null, metadata, damage, lacking };
-  const { trace, kernels } = readTables(db, clock, names, metadata?.device ?? null, guard);
+  if (clock === null) return { originUs: null, trace: null, kernels: null, memory: null, metadata, damage, lacking, limited: null };
+  const { trace, kernels, limited } = readTables(db, clock, names, metadata?.device ?? null, guard, maxRows);
   const memory = readMemory({ db, clock, strings: createStrings(db, names), device: metadata?.device ?? null }, trace.steps, guard);
   const isEmpty = trace.device.name.length + trace.collective.name.length + trace.host.name.length + trace.steps.length === 0;
   return {
@@ -68,8 +74,29 @@ export function readCapture(db: Database, names: Interner): DatabaseCapture {
     metadata,
     damage,
     lacking,
+    limited,
   };
 }
+
+/** Instant up to which about `maxRows` rows began; infinite when all fit. ns. */
+function lastInstant({ db, clock }: Pick<HostInput, 'db' | 'clock'>, maxRows: number): number {
+  const task = db.table('TASK');
+  const rows = (task === null ? 0 : countRows(db, 'TASK')) + countOperators(db);
+  if (rows <= maxRows || task?.has('startNs') !== true) return Number.POSITIVE_INFINITY;
+  const start = clock.sql(task, 'startNs');
+  for (const [from, to] of db.rows(`SELECT min(${start}), max(${start}) FROM "TASK"`)) {
+    if (typeof from === 'number' && typeof to === 'number') return from + ((to - from) * maxRows) / rows;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+const NO_FUNCTIONS: TraceTables['functions'] = {
+  start: new Float64Array(0),
+  duration: new Float64Array(0),
+  tid: new Int32Array(0),
+  frame: new Int32Array(0),
+};
+const NO_COPIES: TraceTables['copies'] = { start: new Float64Array(0), bytes: new Float64Array(0), direction: new Uint8Array(0) };
 
 type Guard = <T>(table: string, read: () => T) => T | null;
 
@@ -79,9 +106,11 @@ function readTables(
   names: Interner,
   device: number | null,
   guard: Guard,
-): { trace: TraceTables; kernels: KernelTable | null } {
+  maxRows: number,
+): { trace: TraceTables; kernels: KernelTable | null; limited: DatabaseCapture['limited'] } {
   const strings = createStrings(db, names);
-  const input = { db, clock, names, strings, device };
+  const until = guard('TASK', () => lastInstant({ db, clock }, maxRows));
+  const input = { db, clock, names, strings, device, maxRows, until: until ?? Number.POSITIVE_INFINITY };
   const tasks: DeviceColumns = { name: i32(), taskType: i32(), start: f64(), duration: f64(), stream: i32(), connection: f64() };
   const collectives: CollectiveColumns = {
     name: i32(),
@@ -103,7 +132,8 @@ function readTables(
     kernels.pushCollective(collectiveName[i]!, start, collectives.duration.view()[i]!);
   });
   guard('PYTORCH_API', () => readOperators(input, host));
-  const steps = guard('STEP_TIME', () => readSteps(input, host)) ?? host.steps;
+  const marks = guard('STEP_TIME', () => readSteps(input, host)) ?? host.steps;
+  const steps = marks.filter((s) => s.start + s.duration <= input.until);
   const { frames, frameOf } = guard('PYTORCH_CALLCHAINS', () => readFrames(input)) ?? { frames: [], frameOf: new Map<number, number>() };
   const launched = wantedLaunches(tasks.connection.view(), collectives.connection.view());
   const cann = { name: i32(), start: f64(), duration: f64(), tid: i32() };
@@ -112,6 +142,8 @@ function readTables(
   guard('CONNECTION_IDS', () => readConnections(input, host, launched, connected));
   const queue = queueOf(host, connected);
   const lanes = guard('OVERLAP_ANALYSIS', () => readLanes(input)) ?? null;
+  const functions = guard('PYTORCH_API', () => readFunctions(input, frames)) ?? NO_FUNCTIONS;
+  const copies = guard('MEMCPY_INFO', () => readCopies(input)) ?? NO_COPIES;
   const gc = guard('GC_RECORD', () => readSpans(input, 'GC_RECORD')) ?? { start: new Float64Array(), duration: new Float64Array() };
 
   const order = hostOrder(host);
@@ -131,6 +163,7 @@ function readTables(
   const frame = new Int32Array(order.length);
   for (let i = 0; i < order.length; i++) frame[i] = frameOf.get(chains[order[i]!]!) ?? -1;
   return {
+    limited: input.until === Number.POSITIVE_INFINITY ? null : { kept: steps.length, all: marks.length },
     kernels: kernels.table(),
     trace: {
       steps,
@@ -166,6 +199,8 @@ function readTables(
       queue: withCalls(queue, cann.start.view(), cann.tid.view()),
       lanes,
       frames,
+      functions,
+      copies,
       gc,
       frequency,
       truncated: false,

@@ -1,14 +1,16 @@
 import { type Column, f64, i32 } from '../../base/columns.ts';
 import type { Interner } from '../../base/interner.ts';
-import type { Frame, Spans, TraceTables } from '../../model/capture.ts';
+import { type Frame, type Spans, TO_DEVICE, TO_HOST, type TraceTables, UNKNOWN_DIRECTION } from '../../model/capture.ts';
 import { firstUserFrame } from '../call-stack.ts';
-import { CANN_KEPT } from '../cann-calls.ts';
+import { CANN_KEPT, LONG_FUNCTION, MAX_FUNCTIONS } from '../cann-calls.ts';
+import { copiesOf, directionOf } from '../copies.ts';
 import type { DatabaseClock } from './clock.ts';
-import type { Database } from './database.ts';
+import { countRows, type Database, type Table } from './database.ts';
 import type { Strings } from './strings.ts';
 
 const OP = 50_001;
 const QUEUE = 50_002;
+const PYTHON = 50_003;
 const ACL = 20_000;
 const RUNTIME = 5_000;
 const STEP = /^ProfilerStep#(\d{1,9})$/;
@@ -19,6 +21,15 @@ export interface HostInput {
   readonly clock: DatabaseClock;
   readonly names: Interner;
   readonly strings: Strings;
+  /** What begins later is left out, ns; infinite when all rows fit. */
+  readonly until: number;
+  /** Rows that are kept of one table, whatever the instants in it. */
+  readonly maxRows: number;
+}
+
+/** Condition on the start of a row; empty when all rows fit. */
+function begun({ clock, until }: HostInput, table: Table, joint: 'AND' | 'WHERE'): string {
+  return until === Number.POSITIVE_INFINITY ? '' : ` ${joint} ${clock.sql(table, 'startNs')} <= ${Math.floor(until)}`;
 }
 
 /** Framework operators, and the two ends of the task queue, as PYTORCH_API has them. */
@@ -48,8 +59,16 @@ export function hostTables(): HostTables {
 
 const integer = (value: unknown): number => (typeof value === 'number' && Number.isInteger(value) ? value : -1);
 
+/** Rows of PYTORCH_API that are read: Python function frames, most of a capture with stacks, are not. */
+export function countOperators(db: Database): number {
+  const table = db.table('PYTORCH_API');
+  if (table === null) return 0;
+  return countRows(db, 'PYTORCH_API', table.has('type') ? ` WHERE "type" = ${OP}` : '');
+}
+
 /** PYTORCH_API; its instants are text. Python function frames are passed over. */
-export function readOperators({ db, clock, names, strings }: HostInput, out: HostTables): void {
+export function readOperators(input: HostInput, out: HostTables): void {
+  const { db, clock, names, strings, maxRows } = input;
   const table = db.table('PYTORCH_API');
   if (table === null || !table.has('startNs') || !table.has('endNs')) return;
   const query = `SELECT ${[
@@ -57,7 +76,7 @@ export function readOperators({ db, clock, names, strings }: HostInput, out: Hos
     clock.sql(table, 'endNs'),
     `${table.sql('globalTid')} & ${TID}`,
     ...['connectionId', 'name', 'callchainId', 'type'].map((c) => table.sql(c)),
-  ].join(', ')} FROM "PYTORCH_API"${table.has('type') ? ` WHERE "type" IN (${OP}, ${QUEUE})` : ''}`;
+  ].join(', ')} FROM "PYTORCH_API" WHERE ${table.has('type') ? `"type" IN (${OP}, ${QUEUE})` : 'TRUE'}${begun(input, table, 'AND')}`;
   const unnamed = names.text('');
   const leaves = new Map<number, number>();
   const isStep = new Map<number, number>();
@@ -66,6 +85,7 @@ export function readOperators({ db, clock, names, strings }: HostInput, out: Hos
     const tid = integer(thread);
     const label = strings.intern(name);
     if (type === QUEUE) {
+      if (out.queue.start.length >= maxRows) continue;
       let known = leaves.get(label);
       if (known === undefined) {
         known = label >= 0 && /^Dequeue/i.test(names.get(label)) ? 1 : 0;
@@ -87,6 +107,7 @@ export function readOperators({ db, clock, names, strings }: HostInput, out: Hos
       out.steps.push({ id: step, start, duration: end - start, tid });
       continue;
     }
+    if (out.name.length >= maxRows) continue;
     out.name.push(label >= 0 ? label : unnamed);
     out.start.push(start);
     out.duration.push(end - start);
@@ -165,12 +186,67 @@ export function readFrames({ db, strings }: HostInput): { frames: Frame[]; frame
   return { frames, frameOf };
 }
 
+/** Long calls of Python functions outside torch; their frames go to `frames`. */
+export function readFunctions(input: HostInput, frames: Frame[]): TraceTables['functions'] {
+  const { db, clock, strings } = input;
+  const out = { start: f64(), duration: f64(), tid: i32(), frame: i32() };
+  const table = db.table('PYTORCH_API');
+  if (table?.has('startNs') === true && table.has('endNs') && table.has('type')) {
+    const [from, to] = [clock.sql(table, 'startNs'), clock.sql(table, 'endNs')];
+    const query = `SELECT ${from}, ${to}, ${table.sql('globalTid')} & ${TID}, ${table.sql('name')} FROM "PYTORCH_API" WHERE "type" = ${PYTHON} AND ${to} - ${from} >= ${LONG_FUNCTION}${begun(input, table, 'AND')} LIMIT ${MAX_FUNCTIONS}`;
+    const known = new Map<unknown, number>();
+    for (const [start, end, thread, name] of db.rows(query)) {
+      if (typeof start !== 'number' || typeof end !== 'number') continue;
+      let frame = known.get(name);
+      if (frame === undefined) {
+        const found = firstUserFrame(strings.text(name) ?? '');
+        frame = found === null ? -1 : frames.push(found) - 1;
+        known.set(name, frame);
+      }
+      if (frame === -1) continue;
+      out.start.push(start);
+      out.duration.push(end - start);
+      out.tid.push(integer(thread));
+      out.frame.push(frame);
+    }
+  }
+  return { start: out.start.view(), duration: out.duration.view(), tid: out.tid.view(), frame: out.frame.view() };
+}
+
+/** MEMCPY_INFO: size and direction of copies, where the export has them. */
+export function readCopies(input: HostInput): TraceTables['copies'] {
+  const { db, clock } = input;
+  const out = { start: f64(), bytes: f64(), direction: i32() };
+  const table = db.table('MEMCPY_INFO');
+  const task = db.table('TASK');
+  if (table?.has('globalTaskId') === true && table.has('size') && task?.has('globalTaskId') === true && task.has('startNs')) {
+    const names = new Map<unknown, number>([
+      [1, TO_DEVICE],
+      [2, TO_HOST],
+    ]);
+    const kinds = db.table('ENUM_MEMCPY_OPERATION');
+    if (kinds?.has('id') === true && kinds.has('name')) {
+      for (const [id, name] of db.rows('SELECT "id", substr("name", 1, 60) FROM "ENUM_MEMCPY_OPERATION" LIMIT 1000'))
+        names.set(id, directionOf(String(name)));
+    }
+    const query = `SELECT ${clock.sql(task, 'startNs')}, ${table.sql('size')}, ${table.sql('memcpyOperation')} FROM "MEMCPY_INFO" JOIN "TASK" ON ${table.sql('globalTaskId')} = ${task.sql('globalTaskId')}${begun(input, task, 'WHERE')}`;
+    for (const [start, bytes, kind] of db.rows(query)) {
+      if (typeof start !== 'number' || typeof bytes !== 'number' || bytes < 0 || out.start.length >= input.maxRows) continue;
+      out.start.push(start);
+      out.bytes.push(bytes);
+      out.direction.push(names.get(kind) ?? UNKNOWN_DIRECTION);
+    }
+  }
+  return copiesOf(out);
+}
+
 /** CANN_API: calls worth a row, and the host instant of every launch whose connection is in `launches`: the earliest of each. */
 export function readCann(
-  { db, clock, names, strings }: HostInput,
+  input: HostInput,
   out: { name: Column<Int32Array>; start: Column<Float64Array>; duration: Column<Float64Array>; tid: Column<Int32Array> },
   launches: Launches,
 ): void {
+  const { db, clock, names, strings } = input;
   const table = db.table('CANN_API');
   if (table === null || !table.has('startNs') || !table.has('endNs')) return;
   const query = `SELECT ${[
@@ -178,7 +254,7 @@ export function readCann(
     clock.sql(table, 'endNs'),
     `${table.sql('globalTid')} & ${TID}`,
     ...['connectionId', 'name', 'type'].map((c) => table.sql(c)),
-  ].join(', ')} FROM "CANN_API"`;
+  ].join(', ')} FROM "CANN_API"${begun(input, table, 'WHERE')}`;
   const kept = new Map<string, number>();
   for (const [start, end, thread, connection, name, type] of db.rows(query)) {
     if (typeof start !== 'number' || typeof end !== 'number' || end < start) continue;

@@ -4,7 +4,9 @@ import { createInterner, type Interner } from '../../base/interner.ts';
 import { sortedRows } from '../../base/lookup.ts';
 import type { Frame, Spans, TraceTables } from '../../model/capture.ts';
 import { firstUserFrame } from '../call-stack.ts';
-import { CANN_KEPT } from '../cann-calls.ts';
+import { CANN_KEPT, LONG_FUNCTION, MAX_FUNCTIONS } from '../cann-calls.ts';
+import { MAX_TIMELINE_ROWS } from '../capture-limit.ts';
+import { copiesOf, directionOf } from '../copies.ts';
 import { frequencyOf } from '../frequency.ts';
 import { findArg, type RawEvent, type ScanResult, scanTrace } from '../scan-trace.ts';
 import { createFlows, type Flows } from './flows.ts';
@@ -23,6 +25,8 @@ const K_NAME = key('name');
 const K_COUNT = key('count');
 const K_CORRELATION = key('correlation_id');
 const K_DATA_TYPE = key('data_type');
+const K_BYTES = key('data size(Byte)');
+const K_DIRECTION = key('memcpy direction');
 const K_MHZ = key('MHz');
 const FREQUENCY = key('AI Core Freq');
 /** Changes of the frequency that are kept; a clock that changes every 10 µs for a second. */
@@ -30,9 +34,6 @@ const MAX_CHANGES = 100_000;
 
 /** Longer than any capture, ns (three years): not a duration, and sums of it would no longer be exact. */
 const MAX_NS = 1e17;
-
-/** Rows kept of one trace. Captures of hundreds of steps pass it; what comes later in time than the rows that fit is left out. */
-const MAX_ROWS = 1_500_000;
 
 type Lane = 'python' | 'cann' | 'device' | 'communication' | 'overlap' | 'gc' | 'other';
 
@@ -152,12 +153,12 @@ async function scanSlices(slices: readonly AsyncIterable<Buffer>[], onEvent: (ev
   return all;
 }
 
-/** Reads trace_view.json, or the slices of one. Python function frames, counters and plane tasks are passed over. */
+/** Reads trace_view.json, or the slices of one. Short Python functions, counters and plane tasks are passed over. */
 export async function readTrace(
   slices: readonly AsyncIterable<Buffer>[],
   origin: Origin,
   names: Interner,
-  maxRows: number = MAX_ROWS,
+  maxRows: number = MAX_TIMELINE_ROWS,
 ): Promise<{ tables: TraceTables; scan: ScanResult; limited: { kept: number; all: number } | null; isGpu: boolean }> {
   const cats = createInterner();
   const CAT_CPU_OP = cats.text('cpu_op');
@@ -176,6 +177,8 @@ export async function readTrace(
   const asked = createFlows({ start: 'last', end: 'last' });
   const frames: Frame[] = [];
   const frameIds = new Map<string, number>();
+  const functions = { start: f64(), duration: f64(), tid: i32(), frame: i32() };
+  const copies = { start: f64(), bytes: f64(), direction: i32() };
   const stackIds = createInterner(200_000);
   const frameOfStack: number[] = [];
   const steps: { id: number; start: number; duration: number; tid: number }[] = [];
@@ -231,18 +234,30 @@ export async function readTrace(
     const before = stackIds.size;
     const id = stackIds.bytes(ev.buf, start, end);
     if (id < before) return frameOfStack[id] ?? -1;
-    const frame = firstUserFrame(ev.buf.toString('utf8', start, end));
-    let frameId = -1;
-    if (frame !== null) {
-      const label = `${frame.file}:${frame.line}:${frame.func}`;
-      frameId = frameIds.get(label) ?? frames.length;
-      if (frameId === frames.length) {
-        frameIds.set(label, frameId);
-        frames.push(frame);
-      }
-    }
+    const frameId = frameIdOf(ev.buf.toString('utf8', start, end));
     frameOfStack[id] = frameId;
     return frameId;
+  };
+  const frameIdOf = (stack: string): number => {
+    const frame = firstUserFrame(stack);
+    if (frame === null) return -1;
+    const label = `${frame.file}:${frame.line}:${frame.func}`;
+    const known = frameIds.get(label);
+    if (known !== undefined) return known;
+    frameIds.set(label, frames.length);
+    frames.push(frame);
+    return frames.length - 1;
+  };
+  /** Python functions are as many as Python runs: only the long calls become rows. */
+  const onFunction = (ev: RawEvent, start: number, tid: number): void => {
+    const duration = number(ev, ev.durStart, ev.durEnd) * 1000;
+    if (!(duration >= LONG_FUNCTION && duration <= MAX_NS) || start > cut || functions.start.length >= MAX_FUNCTIONS) return;
+    const frame = ev.nameStart < 0 ? -1 : frameIdOf(ev.buf.toString('utf8', ev.nameStart, Math.min(ev.nameEnd, ev.nameStart + 1_000)));
+    if (frame === -1) return;
+    functions.start.push(start);
+    functions.duration.push(duration);
+    functions.tid.push(tid);
+    functions.frame.push(frame);
   };
 
   const onEvent = (ev: RawEvent): void => {
@@ -250,8 +265,11 @@ export async function readTrace(
     if (ph === X) {
       if (ev.tsStart < 0 || !parseInstant(ev.buf, ev.tsStart, ev.tsEnd, instant)) return;
       const cat = ev.catStart < 0 ? -1 : cats.bytes(ev.buf, ev.catStart, ev.catEnd);
-      if (cat === CAT_PYTHON) return;
       const start = origin.relative(instant);
+      if (cat === CAT_PYTHON) {
+        onFunction(ev, start, number(ev, ev.tidStart, ev.tidEnd));
+        return;
+      }
       const duration = number(ev, ev.durStart, ev.durEnd) * 1000;
       if (!(duration >= 0 && duration <= MAX_NS)) return;
       const pid = number(ev, ev.pidStart, ev.pidEnd);
@@ -302,6 +320,12 @@ export async function readTrace(
         table.frame.push(-1);
         const count = argNumber(ev, K_COUNT);
         const dataType = argId(ev, K_DATA_TYPE);
+        const bytes = cat === -1 ? argNumber(ev, K_BYTES) : Number.NaN;
+        if (bytes >= 0) {
+          copies.start.push(start);
+          copies.bytes.push(bytes);
+          copies.direction.push(directionOf(argText(ev, K_DIRECTION) ?? ''));
+        }
         if (!Number.isNaN(count) || dataType !== -1) {
           table.sized.push(table.name.length - 1);
           table.count.push(count);
@@ -464,6 +488,13 @@ export async function readTrace(
         }
       : null,
     frames,
+    functions: {
+      start: functions.start.view(),
+      duration: functions.duration.view(),
+      tid: functions.tid.view(),
+      frame: functions.frame.view(),
+    },
+    copies: copiesOf(copies),
     gc: spansOf(gc),
     frequency: frequencyOf(frequency),
     truncated: scan.truncated,
