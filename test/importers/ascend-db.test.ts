@@ -10,7 +10,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JobSpec, simulate, writeProfiles } from '../../lab/simulator/index.ts';
+import { createInterner } from '../../src/base/interner.ts';
 import { analyse } from '../../src/engine/analyse.ts';
+import { readCapture } from '../../src/importers/ascend-db/read-capture.ts';
+import { withDatabase } from '../../src/importers/database.ts';
 import { findRankFolders, readRank } from '../../src/importers/index.ts';
 import type { InputRecord, RankCapture } from '../../src/model/capture.ts';
 import type { Report } from '../../src/model/report.ts';
@@ -471,6 +474,34 @@ describe('the same simulated job in both exports', () => {
       'savings',
       [],
     );
+  });
+
+  test('a database longer than what is kept: its first steps, with all their tasks and launches, and every kernel of the table', async () => {
+    const dir = fresh();
+    await writeProfiles(simulate({ ranks: 1, steps: 12, layers: 3 }), dir, { export: 'db' });
+    const source = await openSource(dir);
+    const entry = source.entries.find((e) => e.path.endsWith('profiler_0.db'))!;
+    const read = (maxRows?: number) => withDatabase(entry, null, (db) => readCapture(db, createInterner(), maxRows));
+    const all = await read();
+    expect(all.limited).toBe(null);
+    const rows = all.trace!.device.name.length + all.trace!.host.name.length;
+    const some = await read(Math.round(rows / 3));
+    expect(some.limited).toMatchObject({ all: 12 });
+    const { steps, device, host, launches } = some.trace!;
+    expect(steps.length).toBe(some.limited!.kept);
+    expect(steps.length).toBeGreaterThan(1);
+    expect(steps.length).toBeLessThan(6);
+    const end = steps.at(-1)!.start + steps.at(-1)!.duration;
+    const inside = (start: Float64Array): number => start.filter((at) => at < end).length;
+    expect(inside(device.start)).toBe(inside(all.trace!.device.start));
+    expect(inside(host.start)).toBe(inside(all.trace!.host.start));
+    device.start.forEach((at, i) => {
+      const stream = device.stream[i]!;
+      expect(launches.get(stream)?.get(at)).toBe(all.trace!.launches.get(stream)?.get(at));
+    });
+    expect(device.name.length + host.name.length).toBeLessThan(rows / 2);
+    expect(some.kernels!.start.length).toBe(all.kernels!.start.length);
+    await source.close();
   });
 
   test('zip and tar.gz of a database folder give the folder’s report, and no copy stays', async () => {

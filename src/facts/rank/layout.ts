@@ -35,6 +35,7 @@ export function layoutFacts(capture: RankCapture, windows: readonly StepWindow[]
     if (kernels.isCommunication[i] === 1 || Number.isNaN(kernels.start[i]!)) continue;
     const node = windows.length === 0 ? -1 : nodeOf(kernels.start[i]!);
     const step = windows.length === 0 ? 0 : node >= 0 ? tape!.step[node]! : windowAt(windows, kernels.start[i]!);
+    if (step === -1) continue;
     let rows = byStep.get(step);
     if (rows === undefined) {
       rows = i32();
@@ -46,7 +47,7 @@ export function layoutFacts(capture: RankCapture, windows: readonly StepWindow[]
   const sites = new Map<string, { description: string; count: number; ns: number; frame: Frame | null; line: number }>();
   const steps: LayoutFacts['steps'][number][] = [];
   for (const [step, rows] of byStep) {
-    const list = rows.view().sort((a, b) => kernels.start[a]! - kernels.start[b]!);
+    const list = inOrder(rows.take(), kernels.start);
     const spans: [number, number][] = [];
     const starts = new Float64Array(list.length);
     const durations = new Float64Array(list.length);
@@ -101,6 +102,12 @@ export function layoutFacts(capture: RankCapture, windows: readonly StepWindow[]
     sites: [...sites.values()].sort((a, b) => b.ns - a.ns),
     typesFromNames: kernels.typesFromNames,
   };
+}
+
+/** Rows by start; most tables have them so. */
+function inOrder(rows: Int32Array, start: Float64Array): Int32Array {
+  const sorted = rows.every((row, i) => i === 0 || start[rows[i - 1]!]! <= start[row]!);
+  return sorted ? rows : rows.sort((a, b) => start[a]! - start[b]!);
 }
 
 /** The computing node that starts at an instant; of several the last, -1 when there is none. */

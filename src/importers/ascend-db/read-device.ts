@@ -41,6 +41,9 @@ export interface DeviceInput {
   readonly strings: Strings;
   /** Device of this rank; only asked when the database holds several. */
   readonly device: number | null;
+  /** Tasks that begin later are kernels only, ns; infinite when all rows fit. */
+  readonly until: number;
+  readonly maxRows: number;
 }
 
 const number = (value: unknown): number => (typeof value === 'number' ? value : Number.NaN);
@@ -109,6 +112,7 @@ export function readTasks(input: DeviceInput, columns: DeviceColumns, kernels: K
       }
       if (!kept || (row[6] === NONE && isWrapper(row[3], row[5], row[4]))) continue;
     }
+    if (start > input.until || columns.name.length >= input.maxRows) continue;
     columns.name.push(name >= 0 ? name : unnamed);
     columns.taskType.push(core);
     columns.start.push(start);
@@ -313,6 +317,7 @@ export function readCommunication(input: DeviceInput, columns: CollectiveColumns
       if (!(duration >= 0)) continue;
       const name = strings.intern(row[2]);
       const type = typeof row[6] === 'number' ? types.get(row[6]) : undefined;
+      if (start > input.until || columns.name.length >= input.maxRows) continue;
       columns.name.push(name >= 0 ? name : unnamed);
       columns.start.push(start);
       columns.duration.push(duration);
