@@ -1,4 +1,4 @@
-import type { Database, Table } from './database.ts';
+import type { Database, Table } from '../database.ts';
 
 /** The rank's zero: the first instant found, cut to whole µs. Times of all tables become ns since then, exactly. */
 export interface DatabaseClock {

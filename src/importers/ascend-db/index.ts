@@ -12,11 +12,11 @@ import type {
 import type { L10n, ParamValue } from '../../model/lang.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
 import { TOO_LONG } from '../capture-limit.ts';
+import { withDatabase } from '../database.ts';
 import { databaseRank, INFO, leaf, type RankFolder, rankFromFolder } from '../rank-folders.ts';
 import { linkSummary } from '../read-communication.ts';
 import { EMPTY_SETTINGS } from '../settings.ts';
 import { type ProfilerMetadata, readProfilerInfo, readProfilerMetadata } from '../side-files.ts';
-import { withDatabase } from './database.ts';
 import { firstCollectiveUs, readCollectives, readLinks, readPackets, readStepTrace } from './read-analysis.ts';
 import { type DatabaseCapture, readCapture } from './read-capture.ts';
 

@@ -1,6 +1,6 @@
 import type { CollectiveRecord, LinkSummary, PacketRow, StepTraceRow } from '../../model/capture.ts';
+import type { Database } from '../database.ts';
 import { createLinks, createPackets, opOfName, transportOf } from '../link-tables.ts';
-import type { Database } from './database.ts';
 
 const MAX_STEPS = 100_000;
 const MAX_OPS = 500_000;

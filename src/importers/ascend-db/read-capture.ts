@@ -4,8 +4,8 @@ import type { Interner } from '../../base/interner.ts';
 import { countUpTo, lastRowOf, lookupIn, sortedRows } from '../../base/lookup.ts';
 import type { KernelTable, MemoryTables, TraceTables } from '../../model/capture.ts';
 import { MAX_TIMELINE_ROWS } from '../capture-limit.ts';
+import { countRows, type Database } from '../database.ts';
 import { type DatabaseClock, findClock } from './clock.ts';
-import { countRows, type Database } from './database.ts';
 import { readCounters, readFrequency } from './read-counters.ts';
 import { type CollectiveColumns, type DeviceColumns, kernelColumns, readCommunication, readTasks } from './read-device.ts';
 import {

@@ -2,10 +2,10 @@ import { type Column, f64, i32 } from '../../base/columns.ts';
 import type { Interner } from '../../base/interner.ts';
 import { lookupIn, sortedRows } from '../../base/lookup.ts';
 import { type KernelTable, NO_GROUP } from '../../model/capture.ts';
+import type { Database, Table } from '../database.ts';
 import { createKernelGroups, type GroupKey } from '../kernel-groups.ts';
 import { opTypeFromName } from '../op-type.ts';
 import type { DatabaseClock } from './clock.ts';
-import type { Database, Table } from './database.ts';
 import type { Strings } from './strings.ts';
 
 /** "no context" of a task, and of other 32-bit ids. */

@@ -4,8 +4,8 @@ import { type Frame, type Spans, TO_DEVICE, TO_HOST, type TraceTables, UNKNOWN_D
 import { firstUserFrame } from '../call-stack.ts';
 import { CANN_KEPT, LONG_FUNCTION, MAX_FUNCTIONS } from '../cann-calls.ts';
 import { copiesOf, directionOf } from '../copies.ts';
+import { countRows, type Database, type Table } from '../database.ts';
 import type { DatabaseClock } from './clock.ts';
-import { countRows, type Database, type Table } from './database.ts';
 import type { Strings } from './strings.ts';
 
 const OP = 50_001;

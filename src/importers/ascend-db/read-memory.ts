@@ -1,7 +1,7 @@
 import type { TraceTables } from '../../model/capture.ts';
+import type { Database, Table } from '../database.ts';
 import { createMemoryRecorder, type MemoryRecorder } from '../memory-recorder.ts';
 import type { DatabaseClock } from './clock.ts';
-import type { Database, Table } from './database.ts';
 import type { Strings } from './strings.ts';
 
 export interface MemoryInput {

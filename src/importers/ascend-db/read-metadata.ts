@@ -1,5 +1,5 @@
+import type { Database } from '../database.ts';
 import { type ProfilerMetadata, readProfilerMetadata } from '../side-files.ts';
-import type { Database } from './database.ts';
 
 export interface DatabaseMetadata extends ProfilerMetadata {
   readonly rank: number | null;

@@ -1,5 +1,5 @@
 import type { Interner } from '../../base/interner.ts';
-import type { Database } from './database.ts';
+import type { Database } from '../database.ts';
 
 const MISSING = /^\s*(?:n\/?a|none|nan|null)?\s*$/i;
 /** A longer value is no name, shape or stack frame and is not loaded, bytes. */

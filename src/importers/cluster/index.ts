@@ -10,7 +10,7 @@ import { EMPTY_SETTINGS } from '../settings.ts';
 import { scanStepTrace } from '../step-trace.ts';
 import { asUtf8 } from '../text-encoding.ts';
 import type { ClusterFolder } from './find.ts';
-import { readClusterDatabase } from './read-database.ts';
+import { type ClusterDatabase, readClusterDatabase } from './read-database.ts';
 import { byRank, bySource, groupsOf } from './split.ts';
 
 const STEPS = 'cluster_step_trace_time.csv';
@@ -27,6 +27,10 @@ const NOTE = {
   noTable: {
     en: 'holds no table of ranks (`ClusterStepTraceTime`, `ClusterCommunicationTime`) with a row: run `msprof-analyze cluster -m all` again',
     zh: '没有任何含数据的各卡表（`ClusterStepTraceTime`、`ClusterCommunicationTime`）：重新执行 `msprof-analyze cluster -m all`',
+  },
+  damaged: {
+    en: '{tables:code} could not be read to the end ({why:code}): copy the file again, or run `msprof-analyze cluster` again',
+    zh: '{tables:code} 未能读完（{why:code}）：重新复制该文件，或重新执行 `msprof-analyze cluster`',
   },
   unknownTables: {
     en: '{tables:code} are tables unknown to this version and not read',
@@ -114,12 +118,8 @@ export async function readCluster(cluster: ClusterFolder): Promise<{ captures: R
           if (collectives.size === 0) collectives = calls;
           if (matrix.size === 0) matrix = bySource(read.matrix);
           if (groups.length === 0) groups = groupsOf(read.groups);
-          if (read.steps.size === 0 && calls.size === 0) record('refused', 'cluster database', NOTE.noTable);
-          else if (read.isCut) record('partial', 'cluster database', NOTE.sample);
-          else if (read.negative !== null) record('partial', 'cluster database', NOTE.negative, { column: read.negative });
-          else if (read.unknown.length > 0) {
-            record('used', 'cluster database', NOTE.unknownTables, { tables: read.unknown.slice(0, MAX_NAMED) });
-          } else record('used', 'cluster database', null);
+          const { status, note, params } = databaseRecord(read, read.steps.size === 0 && calls.size === 0);
+          record(status, 'cluster database', note, params);
         }
       }
     } catch (error) {
@@ -137,6 +137,22 @@ export async function readCluster(cluster: ClusterFolder): Promise<{ captures: R
     };
   });
   return { captures, inputs };
+}
+
+function databaseRecord(
+  read: ClusterDatabase,
+  isEmpty: boolean,
+): { status: InputRecord['status']; note: L10n | null; params?: Message['params'] } {
+  const { damage, negative, unknown } = read;
+  if (damage.length > 0) {
+    const params = { tables: damage.map((d) => d.table), why: damage[0]!.why };
+    return { status: isEmpty ? 'refused' : 'partial', note: NOTE.damaged, params };
+  }
+  if (isEmpty) return { status: 'refused', note: NOTE.noTable };
+  if (read.isCut) return { status: 'partial', note: NOTE.sample };
+  if (negative !== null) return { status: 'partial', note: NOTE.negative, params: { column: negative } };
+  if (unknown.length === 0) return { status: 'used', note: null };
+  return { status: 'used', note: NOTE.unknownTables, params: { tables: unknown.slice(0, MAX_NAMED) } };
 }
 
 async function json(entry: ProfileEntry): Promise<unknown> {

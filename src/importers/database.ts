@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
-import type { ProfileEntry } from '../../sources/source.ts';
+import type { ProfileEntry } from '../sources/source.ts';
 
 /** Values of one row, in the order of the query. */
 export type Row = readonly (number | bigint | string | Uint8Array | null)[];
@@ -21,11 +21,18 @@ export interface Table {
 }
 
 export interface Database {
+  /** Names of all real tables. */
+  readonly names: readonly string[];
   table(name: string): Table | null;
   /** Rows as they come, within the time and row limits; throws when the file is damaged or a limit is passed. */
   rows(sql: string): Iterable<Row>;
   /** First row of a prepared look-up by number. */
   lookup(sql: string): (id: number) => Row | null;
+}
+
+export function countRows(db: Database, table: string, where = ''): number {
+  for (const [count] of db.rows(`SELECT count(*) FROM "${table}"${where}`)) return Number(count);
+  return 0;
 }
 
 const MAGIC = 'SQLite format 3\0';
@@ -154,6 +161,7 @@ async function run<T>(url: URL, immutable: boolean, bytes: number, use: (db: Dat
       };
     };
     return use({
+      names: [...real].filter((name) => !name.startsWith('sqlite_')),
       rows,
       table(name) {
         let table = known.get(name);
