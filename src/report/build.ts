@@ -140,6 +140,7 @@ export function buildReport(input: ReportInput): Report {
   }
 
   resolveWaiting(job, drafts);
+  resolveExplained(drafts);
   resolveSymptoms(drafts, step);
   const kept = drafts.filter((d) => d.resolved || d.finding.saving === null || d.raw.information || d.ms >= floor);
   kept.sort((a, b) => ORDER[a.finding.severity] - ORDER[b.finding.severity] || b.ms - a.ms || (a.finding.id < b.finding.id ? -1 : 1));
@@ -211,7 +212,7 @@ function draft(input: ReportInput, rule: Rule, raw: RawFinding, e: Estimate | nu
     rule: rule.id,
     category: rule.category,
     title: say(raw.title, lang),
-    severity: raw.information || e === null || step === null ? 'info' : severityOf(e, step, raw.confidence),
+    severity: severityFor(raw, e, step),
     confidence: raw.confidence,
     ranks: [...new Set(ranks)].sort((a, b) => a - b),
     steps: [...raw.steps],
@@ -236,6 +237,12 @@ function draft(input: ReportInput, rule: Rule, raw: RawFinding, e: Estimate | nu
     recommendations: [],
   };
   return { finding, raw, ms, resolved: true };
+}
+
+function severityFor(raw: RawFinding, e: Estimate | null, step: number | null): Severity {
+  if (raw.information) return 'info';
+  if (raw.boundMs === null) return raw.severity === 'high' && raw.confidence === 'low' ? 'medium' : (raw.severity ?? 'info');
+  return e === null || step === null ? 'info' : severityOf(e, step, raw.confidence);
 }
 
 /** Stack frames hold the user name of the machine that ran the job. */
@@ -302,6 +309,30 @@ function resolveWaiting(job: JobFacts, drafts: Draft[]): void {
     d.finding.severity = 'info';
     d.finding.saving = { ...d.finding.saving!, basis: 'bound', perStepMs: { floor: 0, likely: 0, ceiling: 0 }, shareOfStep: 0 };
   }
+}
+
+/** A cause that two rules see is told once, by the rule that owns it. */
+function resolveExplained(drafts: Draft[]): void {
+  for (const d of drafts) {
+    const owners = d.raw.explainedBy ?? [];
+    const meets = (o: Draft): boolean =>
+      o.raw.ranks.length === 0 || d.raw.ranks.length === 0 || o.raw.ranks.some((r) => d.raw.ranks.includes(r));
+    const owner = drafts.find(
+      (o) => o !== d && owners.includes(o.finding.rule) && o.raw.symptomOf === null && !o.raw.information && meets(o),
+    );
+    if (owner === undefined) continue;
+    markExplained(d, owner.finding.id);
+  }
+}
+
+/** The finding is evidence of another one and claims nothing itself. */
+function markExplained(d: Draft, cause: string): void {
+  d.raw = { ...d.raw, information: true, removal: null, symptomOf: null };
+  d.ms = 0;
+  d.finding.symptomOf = cause;
+  d.finding.severity = 'info';
+  if (d.finding.saving !== null)
+    d.finding.saving = { ...d.finding.saving, basis: 'bound', perStepMs: { floor: 0, likely: 0, ceiling: 0 }, shareOfStep: 0 };
 }
 
 /** A symptom points to the finding that explains it; without one it stands for itself, as a bound. */
@@ -588,6 +619,14 @@ function verdictOf(report: Report, causes: number, job: JobFacts): Report['verdi
     return { outcome: silent.outcome, text };
   }
   if (causes === 0) {
+    const warnings = report.findings.filter((f) => f.saving === null && f.symptomOf === null && f.severity !== 'info');
+    if (warnings.length > 0) {
+      const first = warnings[0]!.title;
+      const text = zh
+        ? `${partial ? `profile 不完整${ofRanks}，` : ''}${unitZh} ${formatTime(step)}，没有超过报告下限的耗时原因，但有 ${warnings.length} 项需要处理：${first}。${note}`
+        : `${partial ? `Incomplete profile${ofRanks}: ` : ''}${warnings.length} ${warnings.length === 1 ? 'thing wants' : 'things want'} a look although no cause of lost time is above the reporting floor of the ${formatTime(step)} ${unit}: ${first}.${note}`;
+      return { outcome: partial ? 'incomplete' : 'quiet', text };
+    }
     const text = zh
       ? `${partial ? `profile 不完整${ofRanks}，未发现值得修改的原因` : '无需修改'}：${unitZh} ${formatTime(step)}，没有超过报告下限的原因。${note}`
       : `${partial ? `Incomplete profile${ofRanks}, nothing to change found` : 'Nothing to change'}: ${unit} ${formatTime(step)}, no cause above the reporting floor.${note}`;
