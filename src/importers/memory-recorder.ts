@@ -68,6 +68,7 @@ interface Series {
   peakActive: number;
   growths: MemoryGrowth[];
   last: MemoryRow | null;
+  lastStep: number;
 }
 
 const higher = (a: number, b: number): number => (Number.isNaN(a) || b > a ? b : a);
@@ -125,6 +126,7 @@ export function createMemoryRecorder(marks: TraceTables['steps']): MemoryRecorde
         peakActive: Number.NaN,
         growths: [],
         last: null,
+        lastStep: -1,
       };
       all.set(key, series);
     }
@@ -149,14 +151,13 @@ export function createMemoryRecorder(marks: TraceTables['steps']): MemoryRecorde
       series.peakActive = higher(series.peakActive, row.active);
       if (Number.isNaN(row.at)) return;
       const step = stepAt(row.at);
-      if (step !== -1) {
-        series.floor[step] = lower(series.floor[step]!, row.allocated);
-        series.peak[step] = higher(series.peak[step]!, row.allocated);
-        series.reservedFloor[step] = lower(series.reservedFloor[step]!, row.reserved);
-        series.reservedPeak[step] = higher(series.reservedPeak[step]!, row.reserved);
-      }
-      if (series.last !== null && row.at >= series.last.at) change(series, series.last, row, step);
+      const before = series.last !== null && row.at >= series.last.at ? series.last : null;
+      // A row tells what is held from then on: a step begins with what the one before left.
+      if (before !== null && step !== series.lastStep) extend(series, step, before);
+      extend(series, step, row);
+      if (before !== null) change(series, before, row, step);
       series.last = row;
+      series.lastStep = step;
       plot(series, row);
     },
     block(name, bytes, start, end, allocated) {
@@ -212,6 +213,14 @@ function sum(values: Float64Array): number {
 
 function largest(blocks: readonly MemoryBlock[]): MemoryBlock[] {
   return [...blocks].sort((a, b) => b.bytes - a.bytes || a.start - b.start).slice(0, MAX_BLOCKS);
+}
+
+function extend(series: Series, step: number, row: MemoryRow): void {
+  if (step === -1) return;
+  series.floor[step] = lower(series.floor[step]!, row.allocated);
+  series.peak[step] = higher(series.peak[step]!, row.allocated);
+  series.reservedFloor[step] = lower(series.reservedFloor[step]!, row.reserved);
+  series.reservedPeak[step] = higher(series.reservedPeak[step]!, row.reserved);
 }
 
 /** The allocator took memory from the device, or gave some back. */
@@ -271,7 +280,7 @@ function finished(series: Series): MemorySeries {
   while (series.points.size > POINTS) thin(series);
   const points = [...series.points.values()].sort((a, b) => a.start - b.start);
   const column = (value: (point: Point) => number): Float64Array => Float64Array.from(points, value);
-  const { points: _, width: __, zero: ___, last: ____, ...kept } = series;
+  const { points: _, width: __, zero: ___, last: ____, lastStep: _____, ...kept } = series;
   return {
     ...kept,
     growths: mostUnused(series.growths),

@@ -5,13 +5,16 @@ import broadcastBuffersOff from './broadcast-buffers-off.ts';
 import captureAgain from './capture-again.ts';
 import checkSlowRank from './check-slow-rank.ts';
 import dataloaderWorkers from './dataloader-workers.ts';
+import expandableSegments from './expandable-segments.ts';
 import findLateRank from './find-late-rank.ts';
 import fuseSmallOps from './fuse-small-ops.ts';
 import jitCompileOff from './jit-compile-off.ts';
 import keepLayout from './keep-layout.ts';
 import markTheGap from './mark-the-gap.ts';
+import memoryHeadroom from './memory-headroom.ts';
 import noSyncAccumulation from './no-sync-accumulation.ts';
 import rebalanceStages from './rebalance-stages.ts';
+import releaseTensors from './release-tensors.ts';
 
 export const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   ['batch-transfer', batchTransfer],
@@ -19,11 +22,14 @@ export const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   ['capture-again', captureAgain],
   ['check-slow-rank', checkSlowRank],
   ['dataloader-workers', dataloaderWorkers],
+  ['expandable-segments', expandableSegments],
   ['find-late-rank', findLateRank],
   ['fuse-small-ops', fuseSmallOps],
   ['jit-compile-off', jitCompileOff],
   ['keep-layout', keepLayout],
   ['mark-the-gap', markTheGap],
+  ['memory-headroom', memoryHeadroom],
   ['no-sync-accumulation', noSyncAccumulation],
   ['rebalance-stages', rebalanceStages],
+  ['release-tensors', releaseTensors],
 ]);

@@ -4,6 +4,9 @@ import dataloaderStall from './dataloader-stall/index.ts';
 import ddpBufferBroadcast from './ddp-buffer-broadcast/index.ts';
 import gradientSyncPerMicrostep from './gradient-sync-per-microstep/index.ts';
 import hcclSyncWait from './hccl-sync-wait/index.ts';
+import memoryFragmentation from './memory-fragmentation/index.ts';
+import memoryGrowth from './memory-growth/index.ts';
+import memoryPeak from './memory-peak/index.ts';
 import opRecompile from './op-recompile/index.ts';
 import profileQuality from './profile-quality/index.ts';
 import slowRank from './slow-rank/index.ts';
@@ -17,6 +20,9 @@ export const RULES: readonly Rule[] = [
   ddpBufferBroadcast,
   gradientSyncPerMicrostep,
   hcclSyncWait,
+  memoryFragmentation,
+  memoryGrowth,
+  memoryPeak,
   opRecompile,
   profileQuality,
   slowRank,

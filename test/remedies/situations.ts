@@ -39,6 +39,12 @@ export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
     { iterator: 'multi', allRanks: true, hostSaturated: true },
     {},
   ],
+  'expandable-segments': [
+    { allocConf: null, unusedGb: 6.2 },
+    { allocConf: 'expandable_segments:True' },
+    { allocConf: 'max_split_size_mb:64' },
+    {},
+  ],
   'find-late-rank': [
     { kind: 'jitter' },
     { kind: 'ranks-missing', present: 6, worldSize: 8 },
@@ -60,7 +66,14 @@ export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
     {},
   ],
   'mark-the-gap': [{ gapMs: 20 }],
+  'memory-headroom': [
+    { kind: 'near', allocConf: null, taskQueue: '2', multiStreamReuse: '0' },
+    { kind: 'near', allocConf: 'expandable_segments:True' },
+    { kind: 'room' },
+    {},
+  ],
   'no-sync-accumulation': [{ microSteps: 4, exposedMs: 60 }, {}],
+  'release-tensors': [{ operators: 'aten::add, aten::cat' }, { operators: '' }],
   'rebalance-stages': [{ stages: 4, longest: 2, excessMs: 30 }, { stages: 4, longest: 0, microBatches: 8 }, {}],
 };
 
