@@ -18,7 +18,7 @@ async function read(task: RankTask): Promise<void> {
   let pending = 0;
   try {
     const entries = await Promise.all(task.entries.map((e) => opener(e)));
-    const capture = await readRank({ folder: task.folder, entries, readAs: task.readAs }, (bytes) => {
+    const capture = await readRank({ folder: task.folder, entries, readAs: task.readAs, device: task.device }, (bytes) => {
       pending += bytes;
       if (pending < STEP) return;
       send({ type: 'bytes', bytes: pending });

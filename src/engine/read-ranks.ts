@@ -12,6 +12,7 @@ export interface RankTask {
   readonly folder: string;
   readonly entries: readonly { readonly path: string; readonly bytes: number; readonly place: EntryPlace }[];
   readonly readAs: RankFolder['readAs'];
+  readonly device: RankFolder['device'];
 }
 
 export type FromRankWorker =
@@ -61,6 +62,7 @@ export async function readRanks(folders: readonly RankFolder[], onRead: OnRead, 
       folder: f.folder,
       entries: f.entries.map(({ path, bytes, place }) => ({ path, bytes, place })),
       readAs: f.readAs,
+      device: f.device,
     }))
     .sort((a, b) => bytesOf(folders[b.index]!) - bytesOf(folders[a.index]!));
   const results = new Array<RankFacts>(folders.length);

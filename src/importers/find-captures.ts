@@ -1,6 +1,7 @@
 import type { ProfileEntry } from '../sources/source.ts';
 import { type ClusterFolder, findClusters } from './cluster/find.ts';
 import { findLoneFiles } from './lone-files.ts';
+import { splitDevices } from './msprof/devices.ts';
 import { findMsprof } from './msprof/find.ts';
 import { ancestors, findRankFolders, type RankFolder } from './rank-folders.ts';
 import { findRaw, type RawCapture } from './raw-captures.ts';
@@ -26,7 +27,8 @@ const OPERATOR_PROFILE = /(^|\/)OPPROF_/;
 export async function findCaptures(entries: readonly ProfileEntry[]): Promise<Found> {
   const { tidy, inside, msprof, clusters, foreign, untold } = sortByName(entries);
   const lone = await findLoneFiles(untold);
-  const folders = [...tidy, ...msprof, ...lone.folders];
+  const perDevice = await Promise.all(msprof.map((folder) => splitDevices(folder, entries)));
+  const folders = [...tidy, ...perDevice.flat(), ...lone.folders];
   const { raw, beside, rest } = findRaw(
     [...lone.rest, ...inside],
     folders.map((f) => f.folder),

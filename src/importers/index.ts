@@ -2,7 +2,7 @@ import type { InputRecord, RankCapture } from '../model/capture.ts';
 import type { L10n } from '../model/lang.ts';
 import { readRank as readDatabaseRank } from './ascend-db/index.ts';
 import { readRank as readTextRank } from './ascend-text/index.ts';
-import { databaseRank, frameworkOf, hasText, leaf, type RankFolder } from './rank-folders.ts';
+import { databaseRank, frameworkOf, hasText, type RankFolder, roleOf } from './rank-folders.ts';
 
 export type { ClusterFolder } from './cluster/find.ts';
 export { readCluster } from './cluster/index.ts';
@@ -24,8 +24,8 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
 }
 
 async function readExport(folder: RankFolder, onBytes: (bytes: number) => void): Promise<RankCapture> {
-  const hasDatabase = folder.entries.some((e) => databaseRank(leaf(e.path)) !== null);
-  if (!hasText(folder) && (hasDatabase || folder.entries.some((e) => leaf(e.path) === 'analysis.db')))
+  const hasDatabase = folder.entries.some((e) => databaseRank(roleOf(folder, e)) !== null);
+  if (!hasText(folder) && (hasDatabase || folder.entries.some((e) => roleOf(folder, e) === 'analysis.db')))
     return readDatabaseRank(folder, onBytes);
   if (!hasDatabase) return readTextRank(folder, onBytes);
   const text = await readTextRank(folder, onBytes);

@@ -6,6 +6,13 @@ export interface RankFolder {
   readonly entries: readonly ProfileEntry[];
   /** Files whose name does not say what they are: path → the name in the text export that they are read as. */
   readonly readAs?: Readonly<Record<string, string>> | undefined;
+  /** Of tables that hold several devices, the one whose rows are this rank's. */
+  readonly device?: number | undefined;
+}
+
+/** The name in the text or database export that a file of the folder is read as. */
+export function roleOf(folder: Pick<RankFolder, 'readAs'>, entry: { readonly path: string }): string {
+  return folder.readAs?.[entry.path] ?? leaf(entry.path);
 }
 
 /** Stands in `readAs` for a file whose place a newer export has taken. */
@@ -33,7 +40,7 @@ export function parent(path: string): string {
 
 /** Whether the folder holds a text export, intact or not. */
 export function hasText(folder: RankFolder): boolean {
-  return folder.entries.some((e) => TEXT.test(leaf(e.path)));
+  return folder.entries.some((e) => TEXT.test(roleOf(folder, e)));
 }
 
 /** The folders above a path, innermost first, '' last. */

@@ -3,7 +3,7 @@ import { filesRead as databasesRead } from './ascend-db/index.ts';
 import { isRead as isTableRead } from './ascend-text/index.ts';
 import { isRead as isClusterRead } from './cluster/index.ts';
 import { sortByName } from './find-captures.ts';
-import { leaf, type RankFolder } from './rank-folders.ts';
+import { leaf, type RankFolder, roleOf } from './rank-folders.ts';
 import { rootOf } from './raw-captures.ts';
 
 /** A file whose content nobody has yet. */
@@ -46,8 +46,8 @@ export function wantedFiles(files: readonly NamedFile[]): ReadonlySet<string> {
 
 /** The files of a rank folder that its importer opens; of two exports side by side it may need both. */
 export function filesRead(folder: RankFolder): ProfileEntry[] {
-  const tables = folder.entries.filter((e) => isTableRead(folder.readAs?.[e.path] ?? leaf(e.path)));
-  return [...new Set([...tables, ...databasesRead(folder.entries)])];
+  const tables = folder.entries.filter((e) => isTableRead(roleOf(folder, e)));
+  return [...new Set([...tables, ...databasesRead(folder)])];
 }
 
 async function* nothing(): AsyncGenerator<Buffer> {}

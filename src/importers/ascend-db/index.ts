@@ -13,10 +13,10 @@ import type { L10n, ParamValue } from '../../model/lang.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
 import { TOO_LONG } from '../capture-limit.ts';
 import { withDatabase } from '../database.ts';
-import { databaseRank, INFO, leaf, type RankFolder, rankFromFolder } from '../rank-folders.ts';
+import { DEVICE_INFO, databaseRank, INFO, leaf, OLDER, type RankFolder, rankFromFolder, roleOf } from '../rank-folders.ts';
 import { linkSummary } from '../read-communication.ts';
 import { EMPTY_SETTINGS } from '../settings.ts';
-import { type ProfilerMetadata, readProfilerInfo, readProfilerMetadata } from '../side-files.ts';
+import { type ProfilerMetadata, readDeviceRank, readProfilerInfo, readProfilerMetadata } from '../side-files.ts';
 import { firstCollectiveUs, readCollectives, readLinks, readPackets, readStepTrace } from './read-analysis.ts';
 import { type DatabaseCapture, readCapture } from './read-capture.ts';
 
@@ -45,15 +45,15 @@ const NOTE = {
 } as const;
 
 /** The files of a rank folder that are opened. */
-export function filesRead(entries: readonly ProfileEntry[]): ProfileEntry[] {
-  const main = mainDatabase(entries);
-  const read = entries.filter((e) => e === main || leaf(e.path) === ANALYSIS || isSide(leaf(e.path)));
+export function filesRead(folder: RankFolder): ProfileEntry[] {
+  const main = mainDatabase(folder);
+  const read = folder.entries.filter((e) => e === main || roleOf(folder, e) === ANALYSIS || isSide(roleOf(folder, e)));
   const logs = new Set(read.map((e) => `${e.path}-wal`));
-  return [...read, ...entries.filter((e) => logs.has(e.path))];
+  return [...read, ...folder.entries.filter((e) => logs.has(e.path))];
 }
 
 function isSide(name: string): boolean {
-  return INFO.test(name) || name === 'profiler_metadata.json';
+  return INFO.test(name) || name === 'profiler_metadata.json' || name === DEVICE_INFO;
 }
 
 /** Reads one rank folder of the database export. A damaged table costs that table, a damaged file that file, never the rank. */
@@ -70,20 +70,20 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
   let links: LinkSummary | null = null;
   let originUs = 0;
 
-  const main = mainDatabase(folder.entries);
+  const main = mainDatabase(folder);
   const logOf = (entry: ProfileEntry): ProfileEntry | null =>
     folder.entries.find((e) => e.path === `${entry.path}-wal` && e.bytes > 0) ?? null;
   /** Settings first, then the main database, which sets the rank's zero, then the one of its sums. */
-  const place = (entry: ProfileEntry): number => (entry === main ? 1 : leaf(entry.path) === ANALYSIS ? 2 : 0);
+  const place = (entry: ProfileEntry): number => (entry === main ? 1 : roleOf(folder, entry) === ANALYSIS ? 2 : 0);
   for (const entry of [...folder.entries].sort((a, b) => place(a) - place(b))) {
-    const name = leaf(entry.path);
+    const name = roleOf(folder, entry);
     const info = INFO.exec(name);
     const record = (status: InputRecord['status'], kind: string, note: L10n | null, params: Record<string, ParamValue> = {}): void => {
       inputs.push({ path: entry.path, kind, bytes: entry.bytes, status, note: note === null ? null : { text: note, params } });
     };
     if (entry !== main && name !== ANALYSIS && !isSide(name)) {
       if (name === 'analyse.done') record('used', 'marker', null);
-      else if (databaseRank(name) !== null) record('ignored', 'database', NOTE.another);
+      else if (databaseRank(name) !== null || name === OLDER) record('ignored', 'database', NOTE.another);
       else if (name.endsWith('.db-wal')) record(entry.bytes > 0 ? 'used' : 'ignored', 'log', entry.bytes > 0 ? NOTE.log : NOTE.emptyLog);
       else record('ignored', 'other', NOTE.notNeeded);
       continue;
@@ -97,11 +97,14 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         infoRank = parsed.rank;
         if (info[1] !== undefined) fileRank = Number(info[1]);
         record('used', 'capture settings', null);
+      } else if (name === DEVICE_INFO) {
+        infoRank ??= readDeviceRank(await json(entry)).rank;
+        record('used', 'device information', null);
       } else if (name === 'profiler_metadata.json') {
         metadata = readProfilerMetadata(await json(entry));
         record('used', 'metadata', null);
       } else if (entry === main) {
-        const read = await withDatabase(entry, logOf(entry), (db) => readCapture(db, names));
+        const read = await withDatabase(entry, logOf(entry), (db) => readCapture(db, names, undefined, folder.device ?? null));
         capture = read;
         originUs = read.originUs ?? 0;
         const { damage, lacking, limited } = read;
@@ -113,7 +116,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         else if (lacking.length > 0) record('partial', 'database', NOTE.lacks, { tables: lacking });
         else record('used', 'database', null);
       } else {
-        const device = capture?.metadata?.device ?? null;
+        const device = folder.device ?? capture?.metadata?.device ?? null;
         await withDatabase(entry, logOf(entry), (db) => {
           if (originUs === 0) originUs = firstCollectiveUs(db) ?? 0;
           stepTrace = readStepTrace(db, device);
@@ -131,11 +134,11 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     onBytes(entry.bytes);
   }
   const own = capture?.metadata ?? null;
-  const mainRank = main === null ? null : databaseRank(leaf(main.path));
+  const mainRank = main === null ? null : databaseRank(roleOf(folder, main));
   return {
     folder: folder.folder,
     rank: fileRank ?? (mainRank !== null && mainRank >= 0 ? mainRank : null) ?? infoRank ?? own?.rank ?? rankFromFolder(folder.folder),
-    device: own?.device ?? null,
+    device: folder.device ?? own?.device ?? null,
     hardware: null,
     originUs,
     files: filesOf(main, collectives.length > 0),
@@ -177,8 +180,8 @@ async function json(entry: ProfileEntry): Promise<unknown> {
 }
 
 /** One with a rank in its name before one without; of several, the largest. */
-function mainDatabase(entries: readonly ProfileEntry[]): ProfileEntry | null {
-  const found = entries.filter((e) => databaseRank(leaf(e.path)) !== null);
-  const ranked = (e: ProfileEntry): number => (databaseRank(leaf(e.path))! >= 0 ? 1 : 0);
+function mainDatabase(folder: RankFolder): ProfileEntry | null {
+  const found = folder.entries.filter((e) => databaseRank(roleOf(folder, e)) !== null);
+  const ranked = (e: ProfileEntry): number => (databaseRank(roleOf(folder, e))! >= 0 ? 1 : 0);
   return [...found].sort((a, b) => ranked(b) - ranked(a) || b.bytes - a.bytes || (a.path < b.path ? -1 : 1))[0] ?? null;
 }

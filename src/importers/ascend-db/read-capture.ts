@@ -49,7 +49,12 @@ export interface DatabaseCapture {
 const EXPECTED = ['TASK', 'COMPUTE_TASK_INFO', 'PYTORCH_API', 'STRING_IDS'];
 
 /** The main database of a rank. A damaged table costs its own rest, never the others. */
-export function readCapture(db: Database, names: Interner, maxRows: number = MAX_TIMELINE_ROWS): DatabaseCapture {
+export function readCapture(
+  db: Database,
+  names: Interner,
+  maxRows: number = MAX_TIMELINE_ROWS,
+  wantedDevice: number | null = null,
+): DatabaseCapture {
   const damage: Damage[] = [];
   const guard = <T>(table: string, read: () => T): T | null => {
     try {
@@ -60,11 +65,12 @@ export function readCapture(db: Database, names: Interner, maxRows: number = MAX
     }
   };
   const lacking = EXPECTED.filter((name) => db.table(name) === null);
-  const metadata = guard('META_DATA', () => readMetadata(db));
+  const metadata = guard('META_DATA', () => readMetadata(db, wantedDevice));
+  const device = wantedDevice ?? metadata?.device ?? null;
   const clock = guard('STEP_TIME', () => findClock(db));
   if (clock === null) return { originUs: null, trace: null, kernels: null, memory: null, metadata, damage, lacking, limited: null };
-  const { trace, kernels, limited } = readTables(db, clock, names, metadata?.device ?? null, guard, maxRows);
-  const memory = readMemory({ db, clock, strings: createStrings(db, names), device: metadata?.device ?? null }, trace.steps, guard);
+  const { trace, kernels, limited } = readTables(db, clock, names, device, guard, maxRows);
+  const memory = readMemory({ db, clock, strings: createStrings(db, names), device }, trace.steps, guard);
   const isEmpty = trace.device.name.length + trace.collective.name.length + trace.host.name.length + trace.steps.length === 0;
   return {
     originUs: clock.us,

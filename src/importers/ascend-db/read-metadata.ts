@@ -7,7 +7,7 @@ export interface DatabaseMetadata extends ProfilerMetadata {
 }
 
 /** META_DATA holds profiler_metadata.json, one row per key; the profiler's own tables name rank, device and chip. */
-export function readMetadata(db: Database): DatabaseMetadata {
+export function readMetadata(db: Database, wanted: number | null = null): DatabaseMetadata {
   const root: Record<string, unknown> = {};
   const meta = db.table('META_DATA');
   if (meta?.has('name') === true && meta.has('value')) {
@@ -21,7 +21,8 @@ export function readMetadata(db: Database): DatabaseMetadata {
   let rank: number | null = null;
   let device: number | null = null;
   if (map !== null) {
-    for (const [r, d] of db.rows(`SELECT ${map.sql('rankId')}, ${map.sql('deviceId')} FROM "RANK_DEVICE_MAP" LIMIT 1`)) {
+    const own = wanted === null ? '' : ` WHERE ${map.sql('deviceId')} = ${wanted}`;
+    for (const [r, d] of db.rows(`SELECT ${map.sql('rankId')}, ${map.sql('deviceId')} FROM "RANK_DEVICE_MAP"${own} LIMIT 1`)) {
       rank = known(r);
       device = known(d);
     }

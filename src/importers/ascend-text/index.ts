@@ -123,7 +123,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
   let collectives: CollectiveRecord[] = [];
   let links: LinkSummary | null = null;
   let communicationJson: unknown = null;
-  let device: number | null = null;
+  let device: number | null = folder.device ?? null;
   let hardware: Hardware | null = null;
   let l2: CacheHits | null = null;
   let recorder: MemoryRecorder | null = null;
@@ -200,7 +200,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         metadata = readProfilerMetadata(await json(track));
         record('used', 'metadata', null);
       } else if (name === 'trace_view.json') {
-        const read = await readTrace(slices(), origin, names);
+        const read = await readTrace(slices(), origin, names, undefined, folder.device ?? null);
         trace = isEmpty(read.tables) || read.isGpu ? null : read.tables;
         if (read.isGpu) record('refused', 'GPU trace', NOTE.gpu);
         else if (read.scan.events === 0) record('refused', 'trace', NOTE.noEvent);
@@ -210,7 +210,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         } else if (read.limited !== null) record('partial', 'trace', TOO_LONG, read.limited);
         else record('used', 'trace', null);
       } else if (name === 'kernel_details.csv') {
-        const read = await readKernels(slices(), origin, names, l2);
+        const read = await readKernels(slices(), origin, names, l2, folder.device ?? null);
         if (read === null) record('refused', 'kernels', NOTE.noKernel);
         else {
           kernels = read.table;
@@ -229,7 +229,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         if (negative !== null) record('partial', 'step times', NOTE.negative, { column: negative });
         else record(rows.length > 0 ? 'used' : 'refused', 'step times', rows.length > 0 ? null : NOTE.noRow);
       } else if (name === 'op_statistic.csv') {
-        operators = await readOperators(track.open());
+        operators = await readOperators(track.open(), folder.device ?? null);
         record('used', 'operator totals', null);
       } else if (name === 'api_statistic.csv') {
         apis = await readApis(track.open());

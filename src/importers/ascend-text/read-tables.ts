@@ -19,6 +19,7 @@ export async function readKernels(
   origin: Origin,
   names: Interner,
   l2: CacheHits | null = null,
+  device: number | null = null,
 ): Promise<{ table: KernelTable; truncated: boolean } | null> {
   const t = {
     step: i32(),
@@ -77,12 +78,14 @@ export async function readKernels(
       inputTypes: findColumn(header, 'Input Data Types'),
       outputTypes: findColumn(header, 'Output Data Types'),
       blocks: findColumn(header, 'Block Dim', 'Block Num'),
+      device: device === null ? -1 : findColumn(header, 'Device_id', 'Device ID'),
       stream: findColumn(header, 'Stream ID'),
       task: findColumn(header, 'Task ID'),
     };
     if (c.name < 0 || c.duration < 0) return null;
     const counters = countersOf(header);
     return (row) => {
+      if (c.device >= 0 && cellNumber(row, c.device) !== device) return;
       const duration = cellNumber(row, c.duration);
       if (duration === null || duration < 0 || duration > MAX_US) return;
       const name = id(row, c.name);
@@ -214,15 +217,17 @@ export async function readCacheHits(chunks: AsyncIterable<Buffer>): Promise<Cach
 }
 
 /** op_statistic.csv: whole capture, compute only. */
-export async function readOperators(chunks: AsyncIterable<Buffer>): Promise<OperatorRow[]> {
+export async function readOperators(chunks: AsyncIterable<Buffer>, device: number | null = null): Promise<OperatorRow[]> {
   const rows: OperatorRow[] = [];
   await scanCsv(chunks, (header) => {
     const type = findColumn(header, 'OP Type');
     const core = findColumn(header, 'Core Type');
     const count = findColumn(header, 'Count');
     const total = findColumn(header, 'Total Time(us)');
+    const of = device === null ? -1 : findColumn(header, 'Device_id', 'Device ID');
     if (type < 0 || total < 0) return null;
     return (row) => {
+      if (of >= 0 && cellNumber(row, of) !== device) return;
       if (rows.length < 10_000) {
         rows.push({
           type: cellText(row, type) ?? '',

@@ -22,6 +22,7 @@ const key = (text: string): Uint8Array => new TextEncoder().encode(text);
 const K_TASK_TYPE = key('Task Type');
 const K_STACK = key('Call stack');
 const K_NAME = key('name');
+const K_LABELS = key('labels');
 const K_COUNT = key('count');
 const K_CORRELATION = key('correlation_id');
 const K_DATA_TYPE = key('data_type');
@@ -34,6 +35,8 @@ const MAX_CHANGES = 100_000;
 
 /** Longer than any capture, ns (three years): not a duration, and sums of it would no longer be exact. */
 const MAX_NS = 1e17;
+
+const DEVICE_LABEL = /^NPU\s*(\d{1,4})$/;
 
 type Lane = 'python' | 'cann' | 'device' | 'communication' | 'overlap' | 'gc' | 'other';
 
@@ -159,6 +162,7 @@ export async function readTrace(
   origin: Origin,
   names: Interner,
   maxRows: number = MAX_TIMELINE_ROWS,
+  wantedDevice: number | null = null,
 ): Promise<{ tables: TraceTables; scan: ScanResult; limited: { kept: number; all: number } | null; isGpu: boolean }> {
   const cats = createInterner();
   const CAT_CPU_OP = cats.text('cpu_op');
@@ -172,6 +176,8 @@ export async function readTrace(
   const dequeued = { start: f64(), end: f64(), tid: f64() };
   const processes = new Map<number, ReturnType<typeof rows>>();
   const processName = new Map<number, string>();
+  /** Device of a lane; host lanes have none. */
+  const deviceOf = new Map<number, number>();
   const threadName = new Map<string, string>();
   const launched = createFlows({ start: 'first', end: 'every' });
   const asked = createFlows({ start: 'last', end: 'last' });
@@ -360,6 +366,7 @@ export async function readTrace(
     }
     if (ph === COUNTER) {
       if (!sameBytes(ev.buf, ev.nameStart, ev.nameEnd, FREQUENCY) || ev.tsStart < 0) return;
+      if (wantedDevice !== null && (deviceOf.get(number(ev, ev.pidStart, ev.pidEnd)) ?? wantedDevice) !== wantedDevice) return;
       const mhz = argNumber(ev, K_MHZ);
       if (!(mhz > 0) || !parseInstant(ev.buf, ev.tsStart, ev.tsEnd, instant)) return;
       // The same value again changes nothing.
@@ -370,8 +377,13 @@ export async function readTrace(
     }
     if (ph === M) {
       const name = ev.nameStart < 0 ? '' : ev.buf.toString('utf8', ev.nameStart, ev.nameEnd);
-      if (name !== 'process_name' && name !== 'thread_name') return;
+      if (name !== 'process_name' && name !== 'thread_name' && name !== 'process_labels') return;
       const pid = number(ev, ev.pidStart, ev.pidEnd);
+      if (name === 'process_labels') {
+        const label = DEVICE_LABEL.exec(argText(ev, K_LABELS) ?? '')?.[1];
+        if (label !== undefined && deviceOf.size < 4096) deviceOf.set(pid, Number(label));
+        return;
+      }
       const text = argText(ev, K_NAME) ?? '';
       if (name === 'process_name') processName.set(pid, text);
       else if (threadName.size < 100_000) threadName.set(`${pid}/${number(ev, ev.tidStart, ev.tidEnd)}`, text);
@@ -388,6 +400,10 @@ export async function readTrace(
   let hasLanes = false;
 
   for (const [pid, table] of processes) {
+    if (wantedDevice !== null && (deviceOf.get(pid) ?? wantedDevice) !== wantedDevice) {
+      processes.delete(pid);
+      continue;
+    }
     const lane = laneOf(processName.get(pid) ?? '');
     const name = table.name.view();
     const start = table.start.view();

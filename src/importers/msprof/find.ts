@@ -10,6 +10,9 @@ const READ_AS: Readonly<Record<string, string>> = {
   api_statistic: 'api_statistic.csv',
 };
 const PROF = /^PROF_\d+_\d+_[0-9A-Za-z]+$/;
+/** The export as a database, and the one of its communication; read only where there are no tables. */
+const DATABASES: Readonly<Record<string, string>> = { msprof: 'ascend_pytorch_profiler.db', communication_analyzer: 'analysis.db' };
+const DATABASE = /^(msprof|communication_analyzer)(?:_(\d+))?\.db(-wal)?$/;
 const EXPORT_FOLDER = /^(mindstudio_profiler_output|timeline|summary|analyze)$/;
 const INFO_FILE = /^info\.json\.\d+$/;
 const COMMUNICATION = /^communication(_matrix)?\.json$/;
@@ -52,7 +55,7 @@ function rootOf(path: string, devices: ReadonlySet<string>): string | null {
     const device = parts.slice(0, at + 2).join('/');
     return devices.has(device) ? device : parts.slice(0, at + 1).join('/');
   }
-  if (!EXPORT.test(leaf(path))) return null;
+  if (!EXPORT.test(leaf(path)) && !/^msprof_\d+\.db$/.test(leaf(path))) return null;
   const folder = parent(path);
   return EXPORT_FOLDER.test(leaf(folder)) ? parent(folder) : folder;
 }
@@ -63,17 +66,34 @@ function rankFolder(folder: string, entries: readonly ProfileEntry[]): RankFolde
     if (found === null) return [];
     return [{ entry, kind: found[1]!, slice: Number(found[2] ?? -1), stamp: /_(\d{14,17})$/.exec(found[3]!)?.[1] ?? '' }];
   });
-  if (!exported.some((e) => e.kind === 'msprof' || e.kind === 'op_summary')) return null;
+  if (!exported.some((e) => e.kind === 'msprof' || e.kind === 'op_summary')) return databaseFolder(folder, entries);
   const readAs: Record<string, string> = {};
   for (const kind of Object.keys(READ_AS)) {
     const files = exported.filter((e) => e.kind === kind);
     const chosen = new Set(newestWhole(files));
     for (const file of files) readAs[file.entry.path] = chosen.has(file) ? READ_AS[kind]! : OLDER;
   }
-  const side = entries.filter((e) => INFO_FILE.test(leaf(e.path)) || COMMUNICATION.test(leaf(e.path)));
+  const side = entries.filter((e) => INFO_FILE.test(leaf(e.path)) || COMMUNICATION.test(leaf(e.path)) || DATABASE.test(leaf(e.path)));
   for (const entry of side) if (INFO_FILE.test(leaf(entry.path))) readAs[entry.path] = DEVICE_INFO;
   const tables = exported.sort((a, b) => a.slice - b.slice || (a.entry.path < b.entry.path ? -1 : 1)).map((e) => e.entry);
   return { folder, entries: [...tables, ...side], readAs };
+}
+
+/** A PROF folder without tables: its newest database. */
+function databaseFolder(folder: string, entries: readonly ProfileEntry[]): RankFolder | null {
+  const databases = entries.filter((e) => DATABASE.test(leaf(e.path)));
+  const readAs: Record<string, string> = {};
+  for (const [kind, as] of Object.entries(DATABASES)) {
+    const own = databases.filter((e) => DATABASE.exec(leaf(e.path))![1] === kind && !e.path.endsWith('-wal'));
+    const stampOf = (e: ProfileEntry): number => Number(DATABASE.exec(leaf(e.path))![2] ?? 0);
+    const [newest, ...older] = own.sort((a, b) => stampOf(b) - stampOf(a));
+    if (newest !== undefined) readAs[newest.path] = as;
+    for (const entry of older) readAs[entry.path] = OLDER;
+  }
+  if (!Object.values(readAs).includes(DATABASES.msprof!)) return null;
+  const info = entries.filter((e) => INFO_FILE.test(leaf(e.path)));
+  for (const entry of info) readAs[entry.path] = DEVICE_INFO;
+  return { folder, entries: [...databases, ...info], readAs };
 }
 
 /** The files of the newest export of one kind; one with a slice missing counts only when no other is whole. */
