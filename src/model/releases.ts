@@ -90,3 +90,20 @@ export function pairingOf(torchNpu: string, cann: string): Pairing {
     expected: families.length > 0 ? families.map((f) => `${f}.x`) : [expected],
   };
 }
+
+const ORDER = TORCH_NPU_RELEASES.map((r) => r.release);
+
+/** The release that a torch_npu package belongs to; null for development builds and unknown packages. */
+export function releaseOf(torchNpu: string | null): string | null {
+  if (torchNpu === null) return null;
+  const version = packageOf(torchNpu);
+  if (ORDER.includes(version)) return version;
+  return TORCH_NPU_RELEASES.find((r) => r.packages.includes(version))?.release ?? null;
+}
+
+/** Whether a torch_npu package is of that release or newer; null when it is not known. */
+export function isReleaseAtLeast(torchNpu: string | null, release: string): boolean | null {
+  const own = releaseOf(torchNpu);
+  if (own === null) return null;
+  return ORDER.indexOf(own) >= ORDER.indexOf(release);
+}

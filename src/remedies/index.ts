@@ -11,10 +11,12 @@ import fuseSmallOps from './fuse-small-ops.ts';
 import jitCompileOff from './jit-compile-off.ts';
 import keepLayout from './keep-layout.ts';
 import markTheGap from './mark-the-gap.ts';
+import matchVersions from './match-versions.ts';
 import memoryHeadroom from './memory-headroom.ts';
 import noSyncAccumulation from './no-sync-accumulation.ts';
 import rebalanceStages from './rebalance-stages.ts';
 import releaseTensors from './release-tensors.ts';
+import setEnvironment from './set-environment.ts';
 
 export const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   ['batch-transfer', batchTransfer],
@@ -28,8 +30,10 @@ export const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   ['jit-compile-off', jitCompileOff],
   ['keep-layout', keepLayout],
   ['mark-the-gap', markTheGap],
+  ['match-versions', matchVersions],
   ['memory-headroom', memoryHeadroom],
   ['no-sync-accumulation', noSyncAccumulation],
   ['rebalance-stages', rebalanceStages],
   ['release-tensors', releaseTensors],
+  ['set-environment', setEnvironment],
 ]);

@@ -2,6 +2,7 @@
 import type { Rule } from '../model/rule.ts';
 import dataloaderStall from './dataloader-stall/index.ts';
 import ddpBufferBroadcast from './ddp-buffer-broadcast/index.ts';
+import environment from './environment/index.ts';
 import gradientSyncPerMicrostep from './gradient-sync-per-microstep/index.ts';
 import hcclSyncWait from './hccl-sync-wait/index.ts';
 import memoryFragmentation from './memory-fragmentation/index.ts';
@@ -14,10 +15,12 @@ import smallOpFragmentation from './small-op-fragmentation/index.ts';
 import stageImbalance from './stage-imbalance/index.ts';
 import stepStartGap from './step-start-gap/index.ts';
 import transposeHotspot from './transpose-hotspot/index.ts';
+import versionMismatch from './version-mismatch/index.ts';
 
 export const RULES: readonly Rule[] = [
   dataloaderStall,
   ddpBufferBroadcast,
+  environment,
   gradientSyncPerMicrostep,
   hcclSyncWait,
   memoryFragmentation,
@@ -30,4 +33,5 @@ export const RULES: readonly Rule[] = [
   stageImbalance,
   stepStartGap,
   transposeHotspot,
-] as unknown as readonly Rule[];
+  versionMismatch,
+];

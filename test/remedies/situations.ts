@@ -66,6 +66,12 @@ export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
     {},
   ],
   'mark-the-gap': [{ gapMs: 20 }],
+  'match-versions': [
+    { kind: 'ranks', name: 'torch_npu' },
+    { kind: 'torch', torchNpu: '2.7.1', torch: '2.6.0+cpu', cann: '8.3.RC1' },
+    { kind: 'cann', torchNpu: '2.7.1.post2', cann: '8.1.RC1', expected: '8.5.x,9.0.x,9.1.x' },
+    {},
+  ],
   'memory-headroom': [
     { kind: 'near', allocConf: null, taskQueue: '2', multiStreamReuse: '0' },
     { kind: 'near', allocConf: 'expandable_segments:True' },
@@ -75,6 +81,30 @@ export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
   'no-sync-accumulation': [{ microSteps: 4, exposedMs: 60 }, {}],
   'release-tensors': [{ operators: 'aten::add, aten::cat' }, { operators: '' }],
   'rebalance-stages': [{ stages: 4, longest: 2, excessMs: 30 }, { stages: 4, longest: 0, microBatches: 8 }, {}],
+  'set-environment': [
+    { kind: 'ranks', name: 'HCCL_ALGO', count: 2, of: 8 },
+    { kind: 'wrong', name: 'HCCL_RDMA_TC' },
+    { kind: 'wrong', name: 'PYTORCH_NPU_ALLOC_CONF' },
+    { kind: 'wrong', name: 'HCCL_INTRA_PCIE_ENABLE' },
+    { kind: 'wrong', name: 'STREAMS_PER_DEVICE' },
+    { kind: 'symptom', name: 'ASCEND_LAUNCH_BLOCKING' },
+    { kind: 'symptom', name: 'TASK_QUEUE_ENABLE' },
+    { kind: 'symptom', name: 'ASCEND_GLOBAL_LOG_LEVEL' },
+    { kind: 'symptom', name: 'ASCEND_SLOG_PRINT_TO_STDOUT' },
+    { kind: 'symptom', name: 'PYTORCH_NO_NPU_MEMORY_CACHING' },
+    { kind: 'symptom', name: 'TORCH_HCCL_BLOCKING_WAIT' },
+    { kind: 'symptom', name: 'HCCL_BLOCKING_WAIT' },
+    { kind: 'symptom', name: 'HCCL_OP_EXPANSION_MODE' },
+    { kind: 'symptom', name: 'HCCL_ALGO' },
+    { kind: 'symptom', name: 'HCCL_DETERMINISTIC' },
+    { kind: 'symptom', name: 'HCCL_RDMA_TC' },
+    { kind: 'symptom', name: 'HCCL_RDMA_SL' },
+    { kind: 'symptom', name: 'ACLNN_CACHE_LIMIT' },
+    { kind: 'symptom', name: 'CPU_AFFINITY_CONF' },
+    { kind: 'symptom', name: 'OMP_NUM_THREADS' },
+    { kind: 'symptom', name: 'SOMETHING_NEW' },
+    {},
+  ],
 };
 
 const DDP_IMPORT = 'from torch.nn.parallel import DistributedDataParallel as DDP\n';

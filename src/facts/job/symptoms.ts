@@ -1,7 +1,7 @@
 import type { JobFacts } from './index.ts';
 import { medianOfUsed } from './per-step.ts';
 
-/** What a setting can be blamed for, ms per used step of the rank that sets the pace; NaN when the capture does not tell. */
+/** What a setting can be blamed for, ms per used step of one rank; NaN when the capture does not tell. */
 export interface Symptoms {
   /** The card had nothing to do because nothing was launched. */
   readonly launchMs: number;
@@ -14,8 +14,9 @@ export interface Symptoms {
   readonly syncsPerLaunch: number;
 }
 
-export function symptoms(job: JobFacts): Symptoms {
-  const rank = job.ranks[job.steps.pace];
+/** Of the rank that sets the pace unless another is named. */
+export function symptoms(job: JobFacts, at = job.steps.pace): Symptoms {
+  const rank = job.ranks[at];
   if (rank === undefined)
     return { launchMs: Number.NaN, syncMs: Number.NaN, loaderMs: Number.NaN, exposedMs: Number.NaN, syncsPerLaunch: Number.NaN };
   const { tape, idle } = rank;

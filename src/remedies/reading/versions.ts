@@ -1,23 +1,8 @@
 import type { L10n } from '../../model/lang.ts';
-import { packageOf, TORCH_NPU_RELEASES } from '../../model/releases.ts';
+import { isReleaseAtLeast, releaseOf } from '../../model/releases.ts';
 import { both } from '../wording/bilingual.ts';
 
-const ORDER = TORCH_NPU_RELEASES.map((r) => r.release);
-
-/** The release that a torch_npu package belongs to; null for development builds and unknown packages. */
-export function releaseOf(torchNpu: string | null): string | null {
-  if (torchNpu === null) return null;
-  const version = packageOf(torchNpu);
-  if (ORDER.includes(version)) return version;
-  return TORCH_NPU_RELEASES.find((r) => r.packages.includes(version))?.release ?? null;
-}
-
-/** Whether a torch_npu package is of that release or newer; null when it is not known. */
-export function isReleaseAtLeast(torchNpu: string | null, release: string): boolean | null {
-  const own = releaseOf(torchNpu);
-  if (own === null) return null;
-  return ORDER.indexOf(own) >= ORDER.indexOf(release);
-}
+export { isReleaseAtLeast, releaseOf };
 
 /** Whether a torch version is at least `major.minor`; null when it is not known. */
 export function isTorchAtLeast(torch: string | null, major: number, minor: number): boolean | null {
