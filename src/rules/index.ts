@@ -34,4 +34,4 @@ export const RULES: readonly Rule[] = [
   stepStartGap,
   transposeHotspot,
   versionMismatch,
-];
+] as unknown as readonly Rule[];
