@@ -70,6 +70,12 @@ export default {
       ['base/', 'model/', 'facts/rank/', 'replay/'],
       'Job facts are computed from rank facts, never from files.',
     ),
+    only(
+      'compare-sees-facts',
+      'compare',
+      ['base/', 'model/', 'facts/'],
+      'Two jobs are compared by their facts; what causes cost is the report’s business, how it looks the renderers’.',
+    ),
     only('replay-is-pure', 'replay', ['base/', 'model/'], 'The replay knows the tape only.'),
     only(
       'rules-know-time',
@@ -95,7 +101,7 @@ export default {
     only(
       'engine-joins',
       'engine',
-      ['base/', 'model/', 'sources/', 'importers/', 'facts/', 'rules/', 'remedies/', 'source/', 'report/', 'config/'],
+      ['base/', 'model/', 'sources/', 'importers/', 'facts/', 'compare/', 'rules/', 'remedies/', 'source/', 'report/', 'config/'],
       'The engine knows neither GitHub nor how results look.',
     ),
     only('render-is-blind', 'render', ['base/', 'model/', 'config/'], 'A renderer gets a report; it computes no figure of its own.'),
@@ -137,7 +143,7 @@ export default {
       name: 'files-at-the-edge',
       comment: 'Reading and writing files is the business of sources, source, store, cli, app and the template loader.',
       severity: 'error',
-      from: { path: '^src/(base|model|facts|replay|rules|remedies|report|commands)/' },
+      from: { path: '^src/(base|model|facts|compare|replay|rules|remedies|report|commands)/' },
       to: { path: '^(node:)?(fs|child_process|net|http|https|worker_threads)' },
     },
     {

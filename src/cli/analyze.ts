@@ -12,6 +12,7 @@ import { progressBar } from './progress.ts';
 
 export interface AnalyzeOptions {
   readonly source?: string;
+  readonly baseline?: readonly string[];
   readonly config?: string;
   readonly format: string;
   readonly out?: string;
@@ -34,13 +35,16 @@ export async function analyze(paths: readonly string[], options: AnalyzeOptions)
   const lang = options.lang === undefined ? config.lang : oneOf<Lang>('language', options.lang, LANGS);
   const source = options.source === undefined ? null : folderSourceTree(options.source);
   const sources: ProfileSource[] = [];
+  const before: ProfileSource[] = [];
   const bar = progressBar(process.stderr, lang);
   try {
     for (const path of paths) sources.push(await openSource(path));
+    for (const path of options.baseline ?? []) before.push(await openSource(path));
     const report = await analyse({
       sources,
-      options: { lang, thresholds: config.thresholds, disabledRules: config.disabled_rules, gate: config.gate },
+      options: { lang, thresholds: config.thresholds, disabledRules: config.disabled_rules, gate: config.gate, job: config.job },
       source,
+      baseline: before.map((run) => ({ label: run.label, sources: [run] })),
       onProgress: bar.update,
     });
     bar.done();
@@ -50,7 +54,7 @@ export async function analyze(paths: readonly string[], options: AnalyzeOptions)
     return report.gate?.outcome === 'fail' ? 1 : 0;
   } finally {
     bar.done();
-    for (const opened of sources) await opened.close();
+    for (const opened of [...sources, ...before]) await opened.close();
   }
 }
 

@@ -25,6 +25,12 @@ program
   .command('analyze')
   .description('diagnose one job: a profile folder, zip or tar.gz; several paths are the ranks of one job')
   .argument('<path...>')
+  .option(
+    '--baseline <path>',
+    'profile or facts.json to compare with; give it again for repeats of the same unchanged job',
+    (path: string, all: string[]) => [...all, path],
+    [],
+  )
   .option('--source <dir>', 'repository of the training script, to place advice on its lines')
   .option('--config <file>', 'npu-advisor.yml with thresholds and gate')
   .option('--format <format>', 'text, json or md', 'text')

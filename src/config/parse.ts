@@ -2,7 +2,7 @@ import { type Document, isMap, isNode, LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { quoteLiteral } from '../base/phrase.ts';
 import { nearestName } from './nearest.ts';
-import { type Config, ConfigSchema, GateConfig } from './schema.ts';
+import { type Config, ConfigSchema, GateConfig, JobConfig } from './schema.ts';
 
 /** One thing wrong with a settings file. `line` is 1 for the first line and null when no place can be named. */
 export interface ConfigProblem {
@@ -29,6 +29,8 @@ const KEYS_AT: Readonly<Record<string, readonly string[]>> = {
   '': CONFIG_KEYS,
   gate: Object.keys(GateConfig.shape),
   'gate.total_saving': ['ms', 'share'],
+  'gate.regression': ['ms', 'share'],
+  job: Object.keys(JobConfig.shape),
 };
 
 function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[], key?: string): number | null {

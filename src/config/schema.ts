@@ -25,8 +25,34 @@ export const GateConfig = z
       })
       .refine((limit) => limit.ms !== undefined || limit.share !== undefined, { message: 'needs ms or share' })
       .optional(),
+    regression: z
+      .strictObject({
+        ms: z
+          .number()
+          .positive()
+          .finite()
+          .optional()
+          .describe('Fails when a step takes more than this longer than in the baseline, and that is measured.'),
+        share: z.number().gt(0).max(100).optional().describe("The same as a share of the baseline's step: 0.05 is 5 %."),
+      })
+      .refine((limit) => limit.ms !== undefined || limit.share !== undefined, { message: 'needs ms or share' })
+      .optional(),
   })
-  .refine((gate) => gate.severity !== undefined || gate.total_saving !== undefined, { message: 'needs severity or total_saving' });
+  .refine((gate) => gate.severity !== undefined || gate.total_saving !== undefined || gate.regression !== undefined, {
+    message: 'needs severity, total_saving or regression',
+  });
+
+/** What no profile tells of the job. */
+export const JobConfig = z.strictObject({
+  global_batch_size: z
+    .number()
+    .int()
+    .positive()
+    .max(1e9)
+    .optional()
+    .describe('Samples that all ranks together train per step. What the trainer recorded in the profile goes before it.'),
+  sequence_length: z.number().int().positive().max(1e9).optional().describe('Tokens per sample.'),
+});
 
 /** `.github/npu-advisor.yml`. Every key is optional. */
 export const ConfigSchema = z.strictObject({
@@ -70,11 +96,15 @@ export const ConfigSchema = z.strictObject({
     .default({})
     .describe('Options of single rules, by rule id; docs/rules names them.'),
   disabled_rules: z.array(RuleId).max(200).default([]).describe('Rules that are not run.'),
+  job: JobConfig.default({}).describe(
+    'What no profile tells of the job: `global_batch_size`, `sequence_length`. Known, throughput is reported.',
+  ),
   gate: GateConfig.nullable().default(null).describe('What fails the check. null: the check only informs and its conclusion is neutral.'),
 });
 
 export type Config = z.infer<typeof ConfigSchema>;
 export type GateConfig = z.infer<typeof GateConfig>;
+export type JobConfig = z.infer<typeof JobConfig>;
 
 /** What applies when a repository has no settings. */
 export const DEFAULT_CONFIG: Config = ConfigSchema.parse({});

@@ -1,6 +1,7 @@
 import { messageOf } from '../base/errors.ts';
-import type { GateConfig } from '../config/schema.ts';
-import { jobFacts } from '../facts/job/index.ts';
+import type { GateConfig, JobConfig } from '../config/schema.ts';
+import { type JobFacts, jobFacts } from '../facts/job/index.ts';
+import type { JobComparison } from '../model/comparison.ts';
 import type { Capability, RankFacts } from '../model/facts.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
 import type { Remedy, RemedyContext } from '../model/remedy.ts';
@@ -13,6 +14,7 @@ import { evaluateGate } from '../report/gate.ts';
 import { RULES } from '../rules/index.ts';
 import { matchFrame } from '../source/match-frame.ts';
 import type { ProfileSource } from '../sources/source.ts';
+import { type Baseline, type BaselineSource, readBaseline } from './baseline.ts';
 import { type Count, collectRanks } from './collect-ranks.ts';
 import { socOf } from './soc.ts';
 import { VERSION } from './version.ts';
@@ -23,6 +25,8 @@ export interface EngineOptions {
   readonly thresholds: Readonly<Record<string, Readonly<Record<string, number>>>>;
   readonly disabledRules: readonly string[];
   readonly gate: GateConfig | null;
+  /** What the repository says of the job; nothing by default. */
+  readonly job?: JobConfig;
 }
 
 export interface Progress {
@@ -37,6 +41,8 @@ export interface AnalyseInput {
   readonly sources: readonly ProfileSource[];
   readonly options: EngineOptions;
   readonly source: SourceTree | null;
+  /** Runs to compare with. */
+  readonly baseline?: readonly BaselineSource[];
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -55,18 +61,22 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
     signal: input.signal,
   });
 
+  const batch = { globalBatchSize: options.job?.global_batch_size ?? null, sequenceLength: options.job?.sequence_length ?? null };
+  const given = input.baseline ?? [];
+  const baseline = given.length === 0 ? null : await readBaseline(given, { lang: options.lang, batch, signal: input.signal });
+
   input.onProgress?.({ phase: 'diagnose', done: 0, total: 1 });
-  const job = jobFacts(usable, otherRanks);
-  const outcomes = RULES.filter((r) => !options.disabledRules.includes(r.id)).map((rule) => runRule(rule, usable, options, job));
+  const job = jobFacts(usable, otherRanks, { batch, ...comparing(baseline, options) });
   const source = input.source;
   const report = buildReport({
     job,
-    outcomes,
+    outcomes: outcomesOf(job, options),
     inputs,
     notes: isMindSpore(usable) ? [...notes, MINDSPORE] : notes,
     lang: options.lang,
     version: VERSION,
     advise: (finding, raw) => advise(finding, raw, usable, source, options.lang),
+    baseline: baseline?.job == null ? null : causesOf(baseline.job, options),
   });
   for (const rule of RULES.filter((r) => options.disabledRules.includes(r.id))) {
     const off: L10n = { en: 'switched off in the configuration', zh: '已在配置中关闭' };
@@ -75,6 +85,26 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
   report.gate = evaluateGate(report, options.gate);
   input.onProgress?.({ phase: 'diagnose', done: 1, total: 1 });
   return report;
+}
+
+function outcomesOf(job: JobFacts, options: EngineOptions): RuleOutcome[] {
+  return RULES.filter((r) => !options.disabledRules.includes(r.id)).map((rule) => runRule(rule, job.ranks, options, job));
+}
+
+const REGRESSION = 'regression';
+
+/** The limits of the rule decide in the comparison itself, so that its verdict stands even where the rule is switched off. */
+function comparing(baseline: Baseline | null, options: EngineOptions): { compare?: (job: JobFacts) => JobComparison } {
+  const rule = RULES.find((r) => r.id === REGRESSION);
+  if (baseline === null || rule === undefined) return {};
+  const values = valuesOf(rule, options);
+  return { compare: (job) => baseline.compare(job, { minShare: values.minShare!, minMs: values.minMs! }) };
+}
+
+/** What the same rules find in the baseline, without advice. */
+function causesOf(job: JobFacts, options: EngineOptions): Report {
+  const outcomes = outcomesOf(job, options);
+  return buildReport({ job, outcomes, inputs: [], notes: [], lang: options.lang, version: VERSION, advise: () => [] });
 }
 
 const NEEDS: Record<Capability, L10n> = {
@@ -120,6 +150,16 @@ const NEEDS: Record<Capability, L10n> = {
   stacks: { en: 'needs call stacks: `with_stack=True`', zh: '需要调用栈：`with_stack=True`' },
 };
 
+/** The options of a rule, within their bounds. */
+function valuesOf(rule: Rule, options: EngineOptions): Record<string, number> {
+  const values: Record<string, number> = {};
+  for (const [name, option] of Object.entries(rule.options)) {
+    const wanted = options.thresholds[rule.id]?.[name] ?? option.default;
+    values[name] = Math.min(option.max, Math.max(option.min, wanted));
+  }
+  return values;
+}
+
 /** One rule, isolated: what it throws is its own error and never costs the report. */
 function runRule(rule: Rule, ranks: readonly RankFacts[], options: EngineOptions, job: ReturnType<typeof jobFacts>): RuleOutcome {
   const lacking = rule.needs.filter((need) => !ranks.some((r) => r.capabilities.has(need)));
@@ -131,11 +171,7 @@ function runRule(rule: Rule, ranks: readonly RankFacts[], options: EngineOptions
         : undefined;
     return { rule, detection: { outcome: 'notApplicable', reason: { text: NEEDS[first ?? lacking[0]!] } } };
   }
-  const values: Record<string, number> = {};
-  for (const [name, option] of Object.entries(rule.options)) {
-    const wanted = options.thresholds[rule.id]?.[name] ?? option.default;
-    values[name] = Math.min(option.max, Math.max(option.min, wanted));
-  }
+  const values = valuesOf(rule, options);
   try {
     return { rule, detection: rule.detect(job, values) };
   } catch (error) {

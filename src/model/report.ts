@@ -119,6 +119,7 @@ export const Job = z.object({
   framework: z.string().nullable(),
   samplesPerStep: z.number().positive().nullable(),
   samplesPerSecond: z.number().positive().nullable(),
+  tokensPerSecond: z.number().positive().nullable(),
   versions: z.object({ cann: z.string().nullable(), torchNpu: z.string().nullable(), torch: z.string().nullable() }),
   device: z.string().nullable(),
   level: z.string().nullable(),
@@ -127,6 +128,87 @@ export const Job = z.object({
 export const Verdict = z.object({
   outcome: z.enum(['causes', 'quiet', 'incomplete', 'no-data']),
   text: z.string().describe('one sentence: what the cards waited for and what it costs'),
+});
+
+const COMPARED = ['regression', 'improvement', 'noise', 'incomparable'] as const;
+
+const Run = z.object({ label: z.string(), steps: z.number().int().nonnegative(), stepTimeMs: Ms.nullable(), noiseMs: Ms.nullable() });
+
+/** Head less baseline: a delta above 0 is more, which is worse where lower is better. */
+const Change = z.object({
+  base: z.number().finite().nullable(),
+  head: z.number().finite().nullable(),
+  delta: z.number().finite().nullable(),
+  interval: z.tuple([z.number().finite(), z.number().finite()]).nullable().describe('95 % interval of the delta'),
+});
+
+export const Comparison = z.object({
+  baseline: z.object({
+    kind: z.enum(['npu', 'gpu']),
+    label: z.string(),
+    runs: z.array(Run).describe('more than one: repeats of the unchanged job, which tell how far runs differ'),
+    ranks: z.array(z.number().int().nonnegative()),
+    worldSize: z.number().int().positive().nullable(),
+    stepTimeMs: Ms.nullable(),
+    samplesPerStep: z.number().positive().nullable(),
+    device: z.string().nullable(),
+    level: z.string().nullable(),
+    versions: z.object({ cann: z.string().nullable(), torchNpu: z.string().nullable(), torch: z.string().nullable() }),
+  }),
+  verdict: z.enum(COMPARED).describe('of the step time; incomparable: `refusals` says why'),
+  text: z.string().describe('the verdict in one sentence'),
+  stepTimeMs: Ms.nullable().describe('step time of this job over the ranks that are compared'),
+  deltaMs: Ms.nullable().describe('step time less that of the baseline; null when the two cannot be subtracted'),
+  deltaShare: z.number().finite().nullable(),
+  interval: z.tuple([Ms, Ms]).nullable().describe('95 % interval of deltaMs, ms'),
+  limitMs: Ms.nonnegative().nullable().describe('a smaller change is not called one'),
+  spreadMs: Ms.nonnegative().nullable().describe('largest less smallest step time of the runs of the baseline; null with one run'),
+  samples: z.object({ base: z.number().int().nonnegative(), head: z.number().int().nonnegative() }),
+  method: z.string(),
+  refusals: z.array(z.string()),
+  warnings: z.array(z.string()),
+  metrics: z.array(
+    Change.extend({ metric: z.string(), name: z.string(), unit: z.string(), better: z.enum(['lower', 'higher']), verdict: z.enum(COMPARED) }),
+  ),
+  pace: z.object({
+    ranks: z.array(z.number().int().nonnegative()),
+    standsOut: z.boolean().describe('the other ranks wait for this one'),
+  }),
+  contributors: z
+    .array(
+      z.object({
+        part: z.string(),
+        what: z.string(),
+        baseMs: Ms,
+        headMs: Ms,
+        deltaMs: Ms,
+        details: z.array(
+          z.object({
+            by: z.enum(['operator', 'collective', 'class', 'module']),
+            what: z.string(),
+            baseMs: Ms,
+            headMs: Ms,
+            deltaMs: Ms,
+            calls: z.object({ base: z.number().nonnegative(), head: z.number().nonnegative() }).describe('per step'),
+          }),
+        ),
+      }),
+    )
+    .describe('parts of the step; their deltaMs add up to deltaMs. Parts below 1 % of the step are in the last one'),
+  findings: z
+    .array(
+      z.object({
+        id: z.string(),
+        rule: z.string(),
+        title: z.string(),
+        change: z.enum(['new', 'gone', 'more', 'less']),
+        baseMs: Ms.nullable().describe('headline saving; null when the baseline does not have the finding'),
+        headMs: Ms.nullable(),
+        deltaMs: Ms,
+        bound: z.boolean().describe('only the upper bound of a saving is known'),
+      }),
+    )
+    .describe('causes that came, went or changed, largest first; they overlap with the contributors'),
 });
 
 export const Report = z.object({
@@ -142,7 +224,7 @@ export const Report = z.object({
     claimedMsPerStep: z.object({ likely: Ms.nonnegative().nullable(), ceiling: Ms.nonnegative() }),
     unexplainedIdleMs: Ms.nonnegative().nullable(),
   }),
-  comparison: z.null(),
+  comparison: Comparison.nullable(),
   gate: Gate.nullable(),
   inputs: z.array(Input),
   notes: z.array(z.string()),
@@ -163,5 +245,6 @@ export type BreakdownRow = z.infer<typeof BreakdownRow>;
 export type Input = z.infer<typeof Input>;
 export type CheckedRule = z.infer<typeof CheckedRule>;
 export type Gate = z.infer<typeof Gate>;
+export type Comparison = z.infer<typeof Comparison>;
 export type Severity = Finding['severity'];
 export type Confidence = Finding['confidence'];

@@ -1,9 +1,10 @@
 import type { Finding, Gate, Report } from '../model/report.ts';
 import { BODY_BUDGET, fitSections } from './budget.ts';
-import { blobUrl, publicPath, renderSummary, shortSha } from './comment.ts';
+import { blobUrl, publicPath, renderSummary, shortSha, stepParams } from './comment.ts';
+import { signedTime } from './comparison.ts';
 import { detailSections, evidenceSource, namesSource, type Places } from './details.ts';
 import { clamp, cleanLine, prose } from './escape.ts';
-import { formatPart, formatSaving, formatTime } from './figures.ts';
+import { formatPart, formatPercent, formatSaving, formatTime } from './figures.ts';
 import { costOf, countForm, isCostly, isWarning, numberFindings, sentence, shapeOf } from './standing.ts';
 import type {
   AnnotationLevel,
@@ -39,6 +40,11 @@ function reportTitle(report: Report): string {
   const warnings = report.findings.filter(isWarning).length;
   const failed = (x: string): string => (gate?.outcome === 'fail' ? word('check.gate-failed', lang, { x }) : x);
   if (verdict.outcome === 'incomplete') return failed(incompleteTitle(report, costly + warnings));
+  const { comparison } = report;
+  if (comparison?.verdict === 'regression' && comparison.deltaMs !== null && comparison.deltaShare !== null) {
+    const share = `+${formatPercent(comparison.deltaShare, lang)}`;
+    return failed(word('check.slower', lang, { change: signedTime(comparison.deltaMs), share }));
+  }
   const cost = shapeOf(report) === '✅' ? null : costOf(report);
   if (cost !== null && cost.step !== null) {
     const kind = cost.isLikely ? 'causes' : 'bound';
@@ -69,6 +75,10 @@ function checkTitle(view: CommentView): string {
     case 'report':
       return reportTitle(view.report);
     case 'running':
+      if (view.progress !== undefined) {
+        const { step } = view.progress;
+        return word(`check.progress.${step.kind}`, lang, { sha: shortSha(view.sha), ...stepParams(step) });
+      }
       return word(view.phase === 'waiting' ? 'check.waiting' : 'check.analysing', lang, { sha: shortSha(view.sha) });
     case 'no-profile':
       return word(NO_PROFILE_TITLE[view.reason.kind], lang);
@@ -96,7 +106,7 @@ function conclusionOf(view: CommentView): CheckConclusion | null {
   }
 }
 
-/** The findings the gate failed on: those its reasons name, else the first that may count. */
+/** The findings the gate failed on: those its reasons name; of a regression the causes that are new or grew; else the first that may count. */
 function blamedFindings(report: Report): ReadonlySet<string> {
   if (report.gate?.outcome !== 'fail') return new Set();
   const because = report.gate.because;
@@ -105,6 +115,10 @@ function blamedFindings(report: Report): ReadonlySet<string> {
       finding.saving !== null && finding.saving.perStepMs.likely !== null && finding.confidence !== 'low' && finding.symptomOf === null,
   );
   const named = counted.filter(({ finding }) => because.some((reason) => reason.includes(finding.title)));
+  if (named.length === 0 && report.comparison?.verdict === 'regression') {
+    const grown = new Set(report.comparison.findings.filter((f) => !f.bound && f.deltaMs > 0).map(({ id }) => id));
+    return new Set(counted.map(({ finding }) => finding.id).filter((id) => grown.has(id)));
+  }
   return new Set((named.length > 0 ? named : counted.slice(0, 1)).map(({ finding }) => finding.id));
 }
 

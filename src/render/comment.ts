@@ -1,6 +1,7 @@
 import type { Lang } from '../model/lang.ts';
 import type { Finding, Location, Report } from '../model/report.ts';
 import { BODY_BUDGET, fitSections } from './budget.ts';
+import { comparisonView } from './comparison.ts';
 import { cell, code, fenced, joinMarkdown, link, markdown, plain, prose, SafeMarkdown } from './escape.ts';
 import { formatPercent, formatSaving, formatTime } from './figures.ts';
 import {
@@ -26,10 +27,13 @@ import {
   verdictSentence,
 } from './standing.ts';
 import { renderSections, type Section } from './templates.ts';
-import type { CommentView, NoProfileComment, PreviousFinding, ReportComment, RepositoryLinks } from './views.ts';
+import type { CommentView, NoProfileComment, PreviousFinding, ReportComment, RepositoryLinks, RunningStep } from './views.ts';
 import { type Word, word } from './words.ts';
 
 const CAUSES_SHOWN = 3;
+/** Rows of the comparison under the step itself, and lines that say what is in them. */
+const PARTS_SHOWN = 4;
+const POINTS_SHOWN = 6;
 const MISSING_SHOWN = 6;
 const FIXED_SHOWN = 10;
 /** Characters of a cell, so that three causes fit on one screen; the check run has the whole text. */
@@ -228,6 +232,21 @@ function footer(view: ReportComment, isQuiet: boolean): SafeMarkdown {
   return joinMarkdown(parts, ' · ');
 }
 
+/** A verdict shows what it is made of; without one the sentence says enough. */
+function comparisonModel(report: Report): object | null {
+  const view = comparisonView(report);
+  if (view === null) return null;
+  const { verdict } = report.comparison!;
+  const isShown = verdict === 'regression' || verdict === 'improvement' || report.comparison!.baseline.kind === 'gpu';
+  const [step, ...parts] = view.rows;
+  const rest = parts.at(-1);
+  const rows =
+    !isShown || step === undefined
+      ? []
+      : [step, ...parts.slice(0, PARTS_SHOWN), ...(rest === undefined || parts.length <= PARTS_SHOWN ? [] : [rest])];
+  return { text: view.text, rows, points: isShown ? view.points.slice(0, POINTS_SHOWN) : [], notes: isShown ? view.notes : [] };
+}
+
 function reportSections(view: ReportComment): Section[] {
   const { report, lang, sha } = view;
   const numbered = numberFindings(report.findings);
@@ -258,6 +277,7 @@ function reportSections(view: ReportComment): Section[] {
     isQuiet,
     quietText: quietText(report),
     bar: bar === null ? null : { cells: barCells(bar), legend: barLegend(bar, lang) },
+    comparison: comparisonModel(report),
     causes: shown.map(({ number, finding }) => ({
       number: prose(String(number)),
       cause: causeCell(finding, lang),
@@ -348,13 +368,28 @@ function stateSentence(view: Exclude<CommentView, ReportComment>): { shape: Shap
   }
 }
 
+/** The figures of a step, for the words about it. */
+export function stepParams(step: RunningStep): Readonly<Record<string, number>> {
+  if (step.kind === 'download') return { ...step.bytes };
+  return step.kind === 'read' ? { ...step.bytes, ranks: step.ranks.done, all: step.ranks.total } : {};
+}
+
 function stateParagraphs(view: Exclude<CommentView, ReportComment>): SafeMarkdown[] {
   const { lang } = view;
   const say = (key: Word, params: Parameters<typeof word>[2] = {}): SafeMarkdown => prose(word(key, lang, params));
   const gap = new SafeMarkdown(lang === 'en' ? ' ' : '');
   switch (view.state) {
-    case 'running':
-      return [say(view.phase === 'waiting' ? 'running.waiting' : 'running.analysing')];
+    case 'running': {
+      const { progress } = view;
+      if (progress === undefined) return [say(view.phase === 'waiting' ? 'running.waiting' : 'running.analysing')];
+      const minutes = Math.max(0, Math.floor((progress.now - progress.since) / 60_000));
+      const now = [
+        say(`running.${progress.step.kind}`, stepParams(progress.step)),
+        say('running.since', { at: new Date(progress.since).toISOString().slice(11, 16), minutes }),
+      ];
+      const first = progress.step.kind === 'queue' ? [] : [say('running.analysing')];
+      return [...first, joinMarkdown(now, String(gap))];
+    }
     case 'no-profile': {
       const rest = word(`gate.missing.${view.onMissing}.rest`, lang) + word('gate.missing.again', lang);
       // the space after the bold title is part of the words

@@ -1,6 +1,7 @@
 import { formatBytes } from '../base/phrase.ts';
 import type { Lang } from '../model/lang.ts';
 import type { BreakdownRow, Edit, Evidence, Finding, Location, Recommendation, Report } from '../model/report.ts';
+import { comparisonView } from './comparison.ts';
 import { code, fenced, joinMarkdown, link, markdown, plain, prose, type SafeMarkdown } from './escape.ts';
 import { formatColumnMs, formatEstimate, formatPercent, formatSavingLine, formatTime } from './figures.ts';
 import { countForm, countsSentence, isCostly, numberFindings, ranksPhrase, representativeRows, sentence, stopped } from './standing.ts';
@@ -224,6 +225,7 @@ export function jobLines(report: Report): string[] {
   if (job.steps.length > 0) lines.push(word('job.steps', lang, { steps: job.steps }));
   for (const { step, why } of job.droppedSteps.slice(0, 8)) lines.push(word('job.dropped', lang, { n: step, why }));
   if (job.samplesPerSecond !== null) lines.push(word('job.throughput', lang, { n: job.samplesPerSecond }));
+  if (job.tokensPerSecond !== null) lines.push(word('job.tokens', lang, { n: job.tokensPerSecond }));
   if (job.level !== null) lines.push(word('job.level', lang, { level: job.level }));
   if (job.device !== null) lines.push(word('job.device', lang, { device: job.device }));
   const { cann, torchNpu, torch } = job.versions;
@@ -247,12 +249,20 @@ function inputGroups(report: Report): { first: Report['inputs'][number]; count: 
   return [...groups.values()];
 }
 
+function comparisonModel(report: Report): object | null {
+  const view = comparisonView(report);
+  if (view === null) return null;
+  const rows = view.rows.map((row) => ({ ...row, what: sentence(row.what, report.lang).replace(/[.。]$/, '') }));
+  return { ...view, rows, points: view.points.slice(0, 40), notes: view.notes.map((note) => sentence(note, report.lang)) };
+}
+
 /** Every part of the report below its verdict, as sections that may be cut. */
 export function detailSections(report: Report, places: Places): Section[] {
   const { lang } = report;
   const groups = inputGroups(report);
   return renderSections('details', {
     lang,
+    comparison: comparisonModel(report),
     findings: findingModels(report, places),
     missing: report.missing.slice(0, 60),
     missingMore: null,

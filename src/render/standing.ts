@@ -1,5 +1,6 @@
 import type { Lang } from '../model/lang.ts';
 import type { BreakdownRow, Finding, Report, Severity } from '../model/report.ts';
+import { regressionClause } from './comparison.ts';
 import { clampProse } from './escape.ts';
 import { articleFor, formatEstimate, formatPercent, formatTime, headlineMs, splitCells } from './figures.ts';
 import { word } from './words.ts';
@@ -134,6 +135,8 @@ function causesSentence(report: Report, costly: number, warnings: number): strin
     const n = costly + warnings;
     return word(n === 0 ? 'heading.incomplete.none' : `heading.incomplete.${countForm(n)}`, lang, { n, part: seenPart(job, lang) });
   }
+  const slower = regressionClause(report);
+  if (slower !== null) return slower;
   const quiet = word(gate?.outcome === 'pass' ? 'heading.quiet-passed' : 'heading.quiet', lang);
   const cost = shapeOf(report) === '✅' ? null : costSentence(report, costly);
   if (cost === null && warnings === 0) return quiet;

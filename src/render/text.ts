@@ -1,4 +1,5 @@
 import type { Finding, Report, Severity } from '../model/report.ts';
+import { comparisonView } from './comparison.ts';
 import { breakdownLine, diffLines, editPlace, evidenceSource, findingFacts, jobLines, namesSource } from './details.ts';
 import { clampProse, cleanLine } from './escape.ts';
 import {
@@ -16,7 +17,7 @@ import {
 } from './standing.ts';
 import { alignColumns, padEnd, padStart, textWidth, wrap } from './terminal-columns.ts';
 import type { TextStyle } from './views.ts';
-import { word } from './words.ts';
+import { type Word, word } from './words.ts';
 
 /** The report for a terminal: the verdict first, causes with what to do, the step, what was not possible. */
 
@@ -219,6 +220,20 @@ function jobFacts(page: Page): string[] {
   ];
 }
 
+function comparisonLines(page: Page): string[] {
+  const { report, width } = page;
+  const { lang } = report;
+  const view = comparisonView(report);
+  if (view === null) return [];
+  const wrapped = (text: string): string[] => wrap(show(text, page), width - 2);
+  const head = ['step', 'base', 'head', 'change'].map((column) => word(`compare.column.${column}` as Word, lang));
+  const rows = view.rows.map((row) => [show(row.what, { paint: (text) => text }), row.base, row.head, row.change]);
+  const table = rows.length === 0 ? [] : ['', ...indent(alignColumns([head, ...rows], new Set([1, 2, 3])), 2), ''];
+  const points = view.points.flatMap((point) => wrap(show(point, page), width - 4).map((part, i) => (i === 0 ? '  - ' : '    ') + part));
+  const notes = view.notes.flatMap((note) => wrapped(sentence(note, lang)));
+  return [...heading(show(view.title, page), page), ...indent(wrapped(view.text), 2), ...table, ...points, ...indent(notes, 2)];
+}
+
 function gateLines(page: Page): string[] {
   const { gate, lang } = page.report;
   if (gate === null) return [];
@@ -240,6 +255,7 @@ export function renderText(report: Report, style: TextStyle): string {
     ...numbered.flatMap((item, i) => [...(i === 0 ? [] : ['']), ...causeLines(item, page, numbers)]),
     ...(total === null ? [] : ['', ...wrap(total, page.width)]),
     ...gateLines(page),
+    ...comparisonLines(page),
     ...stepLines(page),
     ...missingLines(page),
     ...checkLines(page),

@@ -82,6 +82,27 @@ export interface RunningComment extends CommentBase {
   readonly state: 'running';
   readonly phase: 'waiting' | 'analysing';
   readonly workflow: WorkflowRef | null;
+  /** How far long work is. */
+  readonly progress?: RunningProgress;
+}
+
+/** How far an analysis is. */
+export interface RunningProgress {
+  readonly step: RunningStep;
+  /** When it began and when this was said, epoch milliseconds. */
+  readonly since: number;
+  readonly now: number;
+}
+
+export type RunningStep =
+  | { readonly kind: 'queue' }
+  | { readonly kind: 'download'; readonly bytes: Count }
+  | { readonly kind: 'read'; readonly bytes: Count; readonly ranks: Count }
+  | { readonly kind: 'diagnose' };
+
+interface Count {
+  readonly done: number;
+  readonly total: number;
 }
 
 /** Nothing to analyse. */

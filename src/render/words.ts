@@ -41,6 +41,10 @@ export const WORDS = {
   'heading.cost-only.many': { en: '{n:int} causes cost about {cost:text} per step', zh: '{n:int} 个原因让每个迭代多花约 {cost:text}' },
   'heading.bound-only.one': { en: '1 cause costs up to {cost:text} per step', zh: '1 个原因让每个迭代最多多花 {cost:text}' },
   'heading.bound-only.many': { en: '{n:int} causes cost up to {cost:text} per step', zh: '{n:int} 个原因让每个迭代最多多花 {cost:text}' },
+  'heading.slower': {
+    en: 'each step is {delta:text} slower than in the baseline ({change:text})',
+    zh: '每个迭代比基线慢 {delta:text}（{change:text}）',
+  },
   'heading.warnings.one': { en: '1 warning that costs no measurable time', zh: '1 项提醒，不影响可测得的耗时' },
   'heading.warnings.many': { en: '{n:int} warnings that cost no measurable time', zh: '{n:int} 项提醒，不影响可测得的耗时' },
   'heading.also.one': { en: '{x:text} · 1 warning', zh: '{x:text} · 1 项提醒' },
@@ -255,10 +259,79 @@ export const WORDS = {
     zh: 'CANN {cann:code}，torch_npu {torchNpu:code}，torch {torch:code}',
   },
   'job.throughput': { en: '{n:num} samples per second', zh: '每秒 {n:num} 个样本' },
+  'job.tokens': { en: '{n:num} tokens per second', zh: '每秒 {n:num} 个 token' },
+
+  // comparison with the baseline
+  'compare.title': { en: 'Compared with the baseline {label:code}', zh: '与基线 {label:code} 对比' },
+  'compare.column.step': { en: 'Per step, median', zh: '每迭代，中位数' },
+  'compare.column.base': { en: 'Baseline', zh: '基线' },
+  'compare.column.head': { en: 'Now', zh: '本次' },
+  'compare.column.change': { en: 'Change', zh: '变化' },
+  'compare.how': { en: 'How this was compared', zh: '对比方法' },
+  'compare.step': { en: 'step', zh: '迭代' },
+  'compare.range': { en: ' ({low:text} … {high:text})', zh: '（{low:text} … {high:text}）' },
+  'compare.detail': { en: '{what:text}: {change:text}', zh: '{what:text}：{change:text}' },
+  'compare.detail-calls': {
+    en: '{what:text}: {change:text}, {from:int} → {to:int} calls per step',
+    zh: '{what:text}：{change:text}，每迭代 {from:int} → {to:int} 次',
+  },
+  'compare.cause.new': { en: 'New cause, {change:text}: {title:text}', zh: '新增原因，{change:text}：{title:text}' },
+  'compare.cause.more': { en: 'Cause that grew, {change:text}: {title:text}', zh: '加重的原因，{change:text}：{title:text}' },
+  'compare.cause.less': { en: 'Cause that shrank, {change:text}: {title:text}', zh: '减轻的原因，{change:text}：{title:text}' },
+  'compare.cause.gone': { en: 'Cause that is gone, {change:text}: {title:text}', zh: '消失的原因，{change:text}：{title:text}' },
+  'compare.cause.new.bound': { en: 'New cause, up to {of:text}: {title:text}', zh: '新增原因，最多 {of:text}：{title:text}' },
+  'compare.cause.more.bound': {
+    en: 'Cause whose bound rose by {of:text}: {title:text}',
+    zh: '上限增加 {of:text} 的原因：{title:text}',
+  },
+  'compare.cause.less.bound': {
+    en: 'Cause whose bound fell by {of:text}: {title:text}',
+    zh: '上限减少 {of:text} 的原因：{title:text}',
+  },
+  'compare.cause.gone.bound': {
+    en: 'Cause that is gone, was up to {of:text}: {title:text}',
+    zh: '消失的原因，此前最多 {of:text}：{title:text}',
+  },
+  'compare.throughput': {
+    en: '{name:text}: {base:num} → {head:num} ({change:text})',
+    zh: '{name:text}：{base:num} → {head:num}（{change:text}）',
+  },
+  'compare.trade.regression': {
+    en: 'By itself slower: {name:text}, {base:text} → {head:text} ({change:text})',
+    zh: '单项变慢：{name:text}，{base:text} → {head:text}（{change:text}）',
+  },
+  'compare.trade.improvement': {
+    en: 'By itself faster: {name:text}, {base:text} → {head:text} ({change:text})',
+    zh: '单项变快：{name:text}，{base:text} → {head:text}（{change:text}）',
+  },
+  'compare.steps': {
+    en: '{now:int} steps, baseline {before:int}: {method:text}',
+    zh: '本次 {now:int} 个迭代，基线 {before:int} 个：{method:text}',
+  },
+  'compare.folded': {
+    en: 'Parts that changed by less than 1\u00a0% of the step are in the last row.',
+    zh: '变化小于迭代 1% 的部分归入最后一行。',
+  },
+  'compare.pace': {
+    en: 'The parts are those of rank {ranks:ranks}, which the others wait for.',
+    zh: '各部分取自卡 {ranks:ranks}，其余卡在等待该卡。',
+  },
+  'compare.runs': { en: '{n:int} runs of the baseline: {times:text}', zh: '基线共 {n:int} 次运行：{times:text}' },
 
   // check run
+  'check.slower': { en: '{change:text} per step ({share:text})', zh: '每迭代 {change:text}（{share:text}）' },
   'check.waiting': { en: 'Waiting for profile of {sha:text}', zh: '等待 {sha:text} 的 profile' },
   'check.analysing': { en: 'Analysing profile of {sha:text}', zh: '正在分析 {sha:text} 的 profile' },
+  'check.progress.queue': { en: 'Profile of {sha:text} has arrived and waits its turn', zh: '{sha:text} 的 profile 已收到，排队中' },
+  'check.progress.download': {
+    en: 'Downloading profile of {sha:text}: {done:bytes} of {total:bytes}',
+    zh: '正在下载 {sha:text} 的 profile：{done:bytes} / {total:bytes}',
+  },
+  'check.progress.read': {
+    en: 'Reading profile of {sha:text}: {ranks:int} of {all:int} ranks',
+    zh: '正在读取 {sha:text} 的 profile：{ranks:int} / {all:int} 张卡',
+  },
+  'check.progress.diagnose': { en: 'Looking for causes in profile of {sha:text}', zh: '正在分析 {sha:text} 的 profile：查找原因' },
   'check.causes.one': { en: '1 cause, about {part:text} of {step:text} per step', zh: '1 个原因，每迭代约 {cost:text}（共 {step:text}）' },
   'check.causes.many': {
     en: '{n:int} causes, about {part:text} of {step:text} per step',
@@ -358,6 +431,17 @@ export const WORDS = {
     en: 'The profile has arrived and is being read. The result replaces this text.',
     zh: 'profile 已收到，正在读取。结果会替换这段文字。',
   },
+  'running.queue': { en: 'Another profile is being analysed first.', zh: '正在先分析另一份 profile。' },
+  'running.download': { en: 'Downloaded: {done:bytes} of {total:bytes}.', zh: '已下载 {done:bytes}，共 {total:bytes}。' },
+  'running.read': {
+    en: 'Read: {done:bytes} of {total:bytes}, {ranks:int} of {all:int} ranks done.',
+    zh: '已读取 {done:bytes}，共 {total:bytes}；{all:int} 张卡中已完成 {ranks:int} 张。',
+  },
+  'running.diagnose': {
+    en: 'All ranks are read. The steps are replayed and the rules applied.',
+    zh: '各卡均已读取，正在回放迭代并执行各项检查。',
+  },
+  'running.since': { en: 'Running since {at:text} UTC ({minutes:int} min).', zh: '开始于 UTC {at:text}，已运行 {minutes:int} 分钟。' },
   'error.again': { en: '`/npu-advise rerun` tries again.', zh: '`/npu-advise rerun` 可重试。' },
   'error.id': { en: 'Operator log: {id:code}', zh: '运维日志编号：{id:code}' },
   'config.line': { en: 'Line', zh: '行' },
@@ -372,6 +456,7 @@ export const WORDS = {
   'section.causes': { en: 'causes', zh: '原因' },
   'section.missing': { en: 'what this profile could not tell', zh: '这份 profile 无法回答的问题' },
   'section.gate': { en: 'gate', zh: '门禁' },
+  'section.comparison': { en: 'comparison with the baseline', zh: '与基线的对比' },
   'section.evidence': { en: 'evidence', zh: '证据' },
   'section.not-possible': { en: 'checks that were not possible', zh: '无法检查的项' },
   'section.fixed': { en: 'fixed causes', zh: '已修复的原因' },

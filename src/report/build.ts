@@ -10,6 +10,8 @@ import type { StepFacts } from '../model/facts.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
 import type { BreakdownRow, CheckedRule, Confidence, Finding, Recommendation, Report, Severity } from '../model/report.ts';
 import type { Detection, RawFinding, Rule } from '../model/rule.ts';
+import { causeOfRegression, comparisonSection, type FindingChange, findingChanges } from './comparison.ts';
+import { gapHistogram, idleAccount } from './idle-account.ts';
 import { silence, tableNotes } from './limits-of-data.ts';
 import { type Estimate, estimate, estimateTogether, explainedSkew } from './savings.ts';
 
@@ -33,6 +35,8 @@ export interface ReportInput {
   readonly version: string;
   /** Advice for a finding; the engine joins remedies and source. */
   readonly advise: (finding: Finding, raw: RawFinding) => Recommendation[];
+  /** What the same rules find in the baseline. */
+  readonly baseline?: Report | null;
 }
 
 const ORDER: Record<Severity, number> = { critical: 0, high: 1, medium: 2, info: 3 };
@@ -142,23 +146,26 @@ export function buildReport(input: ReportInput): Report {
   resolveWaiting(job, drafts);
   resolveExplained(drafts);
   resolveSymptoms(drafts, step);
+  const changes = input.baseline == null || step === null ? [] : changesOf(drafts, input.baseline, step);
+  resolveRegression(drafts, changes);
   const kept = drafts.filter((d) => d.resolved || d.finding.saving === null || d.raw.information || d.ms >= floor);
   kept.sort((a, b) => ORDER[a.finding.severity] - ORDER[b.finding.severity] || b.ms - a.ms || (a.finding.id < b.finding.id ? -1 : 1));
   for (const d of kept) d.finding.recommendations = input.advise(d.finding, d.raw);
   const findings = kept.map((d) => d.finding);
 
   const causes = kept.filter((d) => d.finding.saving !== null && !d.raw.information && d.finding.symptomOf === null);
-  const together = causes.some((d) => d.finding.saving!.perStepMs.likely !== null)
+  const replayed = causes.some((d) => d.finding.saving!.perStepMs.likely !== null)
     ? estimateTogether(
         job,
         causes.map((d) => d.raw),
       )
     : null;
   const cap = step ?? Number.POSITIVE_INFINITY;
-  const ceiling = Math.min(
-    cap,
-    causes.reduce((total, d) => total + d.finding.saving!.perStepMs.ceiling, 0),
-  );
+  // A regression that stands for itself is the effect of some of the causes: it bounds them from below and does not add to them.
+  const ceilingOf = (list: readonly Draft[]): number => list.reduce((total, d) => total + d.finding.saving!.perStepMs.ceiling, 0);
+  const measured = causes.filter((d) => d.raw.measured !== undefined);
+  const together = replayed ?? (measured.length > 0 ? 0 : null);
+  const ceiling = Math.min(cap, Math.max(ceilingOf(causes.filter((d) => d.raw.measured === undefined)), ceilingOf(measured)));
   const parts = causes.map((d) => d.finding.saving!.perStepMs.likely ?? 0);
   // Two causes that hide each other save more together than their sum; what is claimed stays with what each one is shown to save.
   const sum = parts.reduce((a, b) => a + b, 0);
@@ -185,7 +192,7 @@ export function buildReport(input: ReportInput): Report {
       claimedMsPerStep: { likely, ceiling: round(Math.max(ceiling, likely ?? 0)) },
       unexplainedIdleMs: unexplained === null || Number.isNaN(unexplained) ? null : round(unexplained),
     },
-    comparison: null,
+    comparison: job.comparison === null ? null : comparisonSection(job.comparison, changes, lang),
     gate: null,
     inputs: input.inputs.map((i) => ({
       path: i.path,
@@ -196,7 +203,7 @@ export function buildReport(input: ReportInput): Report {
     })),
     notes: [...whereTheStepGoes(job, lang), ...[...tableNotes(job), ...input.notes].map((n) => say(n, lang))],
     missing: missingSection(job, lang),
-    views: views(job),
+    views: views(job, findings),
   };
   report.verdict = verdictOf(report, causes.length, job);
   return report;
@@ -325,6 +332,21 @@ function resolveExplained(drafts: Draft[]): void {
   }
 }
 
+/** Causes against those of the baseline. */
+function changesOf(drafts: readonly Draft[], baseline: Report, step: number): FindingChange[] {
+  const own = drafts.filter((d) => d.finding.saving !== null && !d.raw.information).map((d) => d.finding);
+  return findingChanges(own, baseline.findings, step);
+}
+
+/** A regression that new or grown causes explain is their effect, not one more cause. */
+function resolveRegression(drafts: Draft[], changes: readonly FindingChange[]): void {
+  for (const d of drafts) {
+    if (d.raw.measured === undefined) continue;
+    const cause = causeOfRegression(changes, d.raw.measured.likely);
+    if (cause !== null) markExplained(d, cause);
+  }
+}
+
 /** The finding is evidence of another one and claims nothing itself. */
 function markExplained(d: Draft, cause: string): void {
   d.raw = { ...d.raw, information: true, removal: null, symptomOf: null };
@@ -343,7 +365,7 @@ function resolveSymptoms(drafts: Draft[], step: number | null): void {
     const causes = drafts.filter((o) => o !== d && o.raw.symptomOf === null && !o.raw.information && o.finding.saving !== null);
     const cause =
       causes.find((o) => o.finding.rule === target) ??
-      causes.filter((o) => o.finding.category !== 'capture').sort((a, b) => b.ms - a.ms)[0];
+      causes.filter((o) => o.finding.category !== 'capture' && o.finding.category !== 'comparison').sort((a, b) => b.ms - a.ms)[0];
     if (cause !== undefined) {
       d.finding.symptomOf = cause.finding.id;
       continue;
@@ -365,7 +387,7 @@ function resolveSymptoms(drafts: Draft[], step: number | null): void {
 }
 
 function jobSection(job: JobFacts, lang: Lang): Report['job'] {
-  const { steps, world, ranks } = job;
+  const { steps, world, ranks, batch } = job;
   const basis: Record<typeof steps.basis, L10n> = {
     distance: {
       en: 'distance between consecutive ProfilerStep starts, median of the steps used, slowest rank',
@@ -403,12 +425,21 @@ function jobSection(job: JobFacts, lang: Lang): Report['job'] {
     stepBasis: basis[steps.basis][lang],
     stepNoiseMs: steps.noiseMs === null ? null : round(steps.noiseMs),
     framework: ranks.some((r) => r.settings.framework === 'MindSpore') ? 'MindSpore' : pick((r) => r.settings.framework ?? null),
-    samplesPerStep: null,
-    samplesPerSecond: null,
+    samplesPerStep: batch.samplesPerStep,
+    ...throughput(job),
     versions: { cann: pick((r) => r.settings.cann), torchNpu: pick((r) => r.settings.torchNpu), torch: pick((r) => r.settings.torch) },
     device: pick((r) => r.settings.soc),
     level: pick((r) => r.settings.level),
   };
+}
+
+function throughput(job: JobFacts): Pick<Report['job'], 'samplesPerSecond' | 'tokensPerSecond'> {
+  const { samplesPerStep, tokensPerSample } = job.batch;
+  // A device span is no step: how many samples lie in it is not known.
+  const step = job.steps.basis === 'device-span' ? null : job.steps.stepTimeMs;
+  if (samplesPerStep === null || step === null) return { samplesPerSecond: null, tokensPerSecond: null };
+  const perSecond = (samplesPerStep * 1000) / step;
+  return { samplesPerSecond: round(perSecond), tokensPerSecond: tokensPerSample === null ? null : round(perSecond * tokensPerSample) };
 }
 
 function breakdownRows(job: JobFacts): BreakdownRow[] {
@@ -549,23 +580,12 @@ function lacksKernels(rank: JobFacts['ranks'][number]): boolean {
   );
 }
 
-function views(job: JobFacts): Report['views'] {
+function views(job: JobFacts, findings: readonly Finding[]): Report['views'] {
   const rankOf = (i: number): number | null => job.ranks[i]!.rank;
   const late = job.ranks.length > 1 && job.noReplay !== 'ranks-missing' && job.clock.usable ? lateness(job) : null;
   return {
-    idleAccount: job.ranks.flatMap((r) =>
-      (r.idle?.steps ?? []).map((s) => ({
-        rank: r.rank,
-        step: r.steps[s.step]?.id ?? null,
-        totalMs: round(s.total / 1e6),
-        loaderMs: round(s.loader / 1e6),
-        compileMs: round(s.compile / 1e6),
-        syncMs: round(s.sync / 1e6),
-        launchMs: round(s.launch / 1e6),
-        preparingMs: round(s.preparing / 1e6),
-        unexplainedMs: round(s.unexplained / 1e6),
-      })),
-    ),
+    idleAccount: idleAccount(job, findings),
+    gapHistogram: gapHistogram(job),
     waits:
       late === null
         ? []

@@ -1,4 +1,4 @@
-import { formatEstimate } from '../base/figures.ts';
+import { formatEstimate, formatTime } from '../base/figures.ts';
 import { formatMs, formatShare } from '../base/phrase.ts';
 import type { GateConfig } from '../config/schema.ts';
 import type { Lang } from '../model/lang.ts';
@@ -69,9 +69,38 @@ export function evaluateGate(report: Report, gate: GateConfig | null): Gate | nu
     }
   }
 
+  const regression = gate.regression === undefined ? null : judgeRegression(report, gate.regression);
+  if (regression?.over === true) because.push(regression.text);
   if (because.length > 0) return { outcome: 'fail', because };
+  if (regression !== null && regression.over === null) return { outcome: 'neutral', because: [regression.text] };
+  if (regression !== null && gate.severity === undefined && gate.total_saving === undefined)
+    return { outcome: 'pass', because: [regression.text] };
   return {
     outcome: 'pass',
     because: [say('no cause with a known saving is over the limit', '没有可量化的原因超过上限')],
+  };
+}
+
+/** Only a measured regression against a comparable baseline fails; `over` is null when there is nothing to judge by. */
+function judgeRegression(report: Report, limit: NonNullable<GateConfig['regression']>): { over: boolean | null; text: string } {
+  const { comparison, lang } = report;
+  const say = (en: string, zh: string): string => (lang === 'en' ? en : zh);
+  if (comparison === null) return { over: null, text: say('there is no baseline to compare with', '没有可对比的基线') };
+  if (comparison.verdict === 'incomparable') return { over: null, text: comparison.text };
+  const { deltaMs, deltaShare } = comparison;
+  if (comparison.verdict !== 'regression' || deltaMs === null || deltaShare === null) return { over: false, text: comparison.text };
+  const limits: string[] = [];
+  if (limit.share !== undefined && deltaShare > limit.share) limits.push(formatShare(limit.share, lang));
+  if (limit.ms !== undefined && deltaMs > limit.ms) limits.push(formatMs(limit.ms));
+  const change = `+${formatTime(deltaMs)}${say(` (+${formatShare(deltaShare, lang)})`, `（+${formatShare(deltaShare, lang)}）`)}`;
+  if (limits.length === 0)
+    return {
+      over: false,
+      text: say(`${change} per step against the baseline is within the limit`, `每迭代与基线相比 ${change}，未超过上限`),
+    };
+  const all = limits.join(say(' and ', '、'));
+  return {
+    over: true,
+    text: say(`${change} per step against the baseline; the limit is ${all}`, `每迭代与基线相比 ${change}；上限为 ${all}`),
   };
 }

@@ -65,6 +65,8 @@ function merge(a: Removal, b: Removal): Removal {
     nodes: new Set([...(a.nodes ?? []), ...(b.nodes ?? [])]),
     durations,
     bodies,
+    syncs: new Set([...(a.syncs ?? []), ...(b.syncs ?? [])]),
+    undelayed: new Set([...(a.undelayed ?? []), ...(b.undelayed ?? [])]),
     ...(a.hostFactor === undefined && b.hostFactor === undefined ? {} : { hostFactor: (a.hostFactor ?? 1) * (b.hostFactor ?? 1) }),
   };
 }

@@ -111,6 +111,7 @@ export function report(fields: Partial<Report> = {}): Report {
       framework: 'pytorch',
       samplesPerStep: 256,
       samplesPerSecond: 315.1,
+      tokensPerSecond: null,
       versions: { cann: '8.0.0', torchNpu: '2.1.0', torch: '2.1.0' },
       device: 'Ascend 910B',
       level: 'Level1',

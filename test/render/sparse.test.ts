@@ -63,6 +63,7 @@ const reports: fc.Arbitrary<Report> = fc
         level: null,
         framework: null,
         samplesPerSecond: null,
+        tokensPerSecond: null,
       },
       breakdown: rows.map(([rank, step, ...parts]) => ({ ...breakdownRow(rank, step, parts), bubbleMs: null, preparingMs: null })),
       findings: of,

@@ -57,6 +57,7 @@ function report(
       framework: null,
       samplesPerStep: null,
       samplesPerSecond: null,
+      tokensPerSecond: null,
       versions: { cann: null, torchNpu: null, torch: null },
       device: null,
       level: null,

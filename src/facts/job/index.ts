@@ -1,5 +1,7 @@
+import type { JobComparison } from '../../model/comparison.ts';
 import type { RankFacts } from '../../model/facts.ts';
 import { buildReplay, type Rendezvous, type ReplayModel } from '../../replay/replay.ts';
+import { type Batch, batchOf, type GivenBatch } from './batch.ts';
 import { type Arrival, alignClocks, arrivals, type Clock, type Match, matchCollectives } from './collectives.ts';
 import { type JobSteps, jobSteps } from './steps.ts';
 import { type World, world } from './world.ts';
@@ -8,6 +10,7 @@ import { type World, world } from './world.ts';
 export interface JobFacts {
   readonly ranks: readonly RankFacts[];
   readonly steps: JobSteps;
+  readonly batch: Batch;
   readonly world: World;
   readonly matches: readonly Match[];
   readonly clock: Clock;
@@ -19,13 +22,21 @@ export interface JobFacts {
   readonly absentWaitMs: number;
   /** The longest single wait of that kind, ms: what a rank here waits for others however fast it gets. */
   readonly longestAbsentWaitMs: number;
+  /** The job against its baseline; null without one. */
+  readonly comparison: JobComparison | null;
+}
+
+/** What the profile cannot tell of the job. */
+export interface Given {
+  readonly batch?: GivenBatch | null;
+  readonly compare?: (job: JobFacts) => JobComparison;
 }
 
 /** A replay further off than this is not used for savings. */
 const MAX_REPLAY_ERROR = 0.05;
 
 /** `otherRanks`: ranks known to belong to the job of which there are no facts. */
-export function jobFacts(ranks: readonly RankFacts[], otherRanks: readonly number[] = []): JobFacts {
+export function jobFacts(ranks: readonly RankFacts[], otherRanks: readonly number[] = [], given: Given = {}): JobFacts {
   const memo = new Map<string, unknown>();
   const once = <T>(key: string, compute: () => T): T => {
     if (!memo.has(key)) memo.set(key, compute());
@@ -35,6 +46,12 @@ export function jobFacts(ranks: readonly RankFacts[], otherRanks: readonly numbe
     ranks,
     get steps() {
       return once('steps', () => jobSteps(ranks));
+    },
+    get batch() {
+      return once('batch', () => batchOf(ranks, given.batch ?? null));
+    },
+    get comparison() {
+      return once('comparison', () => given.compare?.(facts) ?? null);
     },
     get world() {
       return once('world', () => world(ranks, otherRanks));

@@ -119,6 +119,7 @@ export const analyseArtifact: AnalyseArtifact = async (request, { onProgress, si
       framework: 'PyTorch',
       samplesPerStep: null,
       samplesPerSecond: null,
+      tokensPerSecond: null,
       versions: { cann: null, torchNpu: null, torch: null },
       device: null,
       level: 'Level1',

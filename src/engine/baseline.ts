@@ -1,0 +1,73 @@
+import { AdviseError } from '../base/errors.ts';
+import { compareWithGpu } from '../compare/gpu.ts';
+import { type BaselineRun, compareJobs, type Limits, middleRun } from '../compare/index.ts';
+import type { GivenBatch } from '../facts/job/batch.ts';
+import { type JobFacts, jobFacts } from '../facts/job/index.ts';
+import { readGpuTrace } from '../importers/gpu-trace/index.ts';
+import { findCaptures } from '../importers/index.ts';
+import type { JobComparison } from '../model/comparison.ts';
+import type { GpuFacts } from '../model/gpu-facts.ts';
+import type { Lang } from '../model/lang.ts';
+import type { ProfileSource } from '../sources/source.ts';
+import { collectRanks } from './collect-ranks.ts';
+
+/** One run to compare with, as sources that are opened and closed by the caller. Several are repeats of the same unchanged job. */
+export interface BaselineSource {
+  readonly label: string;
+  readonly sources: readonly ProfileSource[];
+}
+
+/** A baseline that was read. */
+export interface Baseline {
+  compare(job: JobFacts, limits: Limits): JobComparison;
+  /** Its run that stands for the others; null for a GPU, of which there is nothing to diagnose. */
+  readonly job: JobFacts | null;
+}
+
+interface ReadOptions {
+  readonly lang: Lang;
+  readonly batch: GivenBatch | null;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** GPU traces of one job that are read; each may hold a gigabyte. */
+const MAX_TRACES = 64;
+
+/** Reads every run down to its facts. Throws AdviseError that names the run when there is nothing to compare with. */
+export async function readBaseline(given: readonly BaselineSource[], options: ReadOptions): Promise<Baseline> {
+  const runs: BaselineRun[] = [];
+  const traces: GpuFacts[] = [];
+  for (const { label, sources } of given) {
+    try {
+      const own = await gpuTraces(sources, options.signal);
+      if (own.length > 0) traces.push(...own);
+      else runs.push({ label, job: await jobOf(sources, options) });
+    } catch (error) {
+      if (!(error instanceof AdviseError)) throw error;
+      const message = options.lang === 'zh' ? `基线 ${label}：${error.message}` : `baseline ${label}: ${error.message}`;
+      throw new AdviseError(error.code, message, error.hint, { cause: error });
+    }
+  }
+  if (runs.length === 0) {
+    const label = given[0]!.label;
+    return { job: null, compare: (job) => compareWithGpu(job, label, traces) };
+  }
+  return { job: middleRun(runs).job, compare: (job, limits) => compareJobs(job, runs, limits) };
+}
+
+async function jobOf(sources: readonly ProfileSource[], { lang, batch, signal }: ReadOptions): Promise<JobFacts> {
+  const { ranks, otherRanks } = await collectRanks(sources, { lang, onBytes: () => {}, signal });
+  return jobFacts(ranks, otherRanks, { batch });
+}
+
+/** Traces of a GPU, when the upload holds those and no Ascend profile. */
+async function gpuTraces(sources: readonly ProfileSource[], signal: AbortSignal | undefined): Promise<GpuFacts[]> {
+  const found = await Promise.all(sources.map((source) => findCaptures(source.entries)));
+  if (found.some((f) => f.folders.length > 0 || f.clusters.length > 0)) return [];
+  const out: GpuFacts[] = [];
+  for (const entry of found.flatMap((f) => f.gpu).slice(0, MAX_TRACES)) {
+    signal?.throwIfAborted();
+    out.push(await readGpuTrace(entry));
+  }
+  return out;
+}
