@@ -168,7 +168,13 @@ export const Comparison = z.object({
   refusals: z.array(z.string()),
   warnings: z.array(z.string()),
   metrics: z.array(
-    Change.extend({ metric: z.string(), name: z.string(), unit: z.string(), better: z.enum(['lower', 'higher']), verdict: z.enum(COMPARED) }),
+    Change.extend({
+      metric: z.string(),
+      name: z.string(),
+      unit: z.string(),
+      better: z.enum(['lower', 'higher']),
+      verdict: z.enum(COMPARED),
+    }),
   ),
   pace: z.object({
     ranks: z.array(z.number().int().nonnegative()),
