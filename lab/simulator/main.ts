@@ -13,12 +13,21 @@ const KINDS: FaultKind[] = [
   'buffer-broadcast',
   'sync-per-microstep',
   'rotating-jitter',
+  'uneven-batches',
   'slow-link',
   'small-messages',
   'no-overlap',
   'few-micro-batches',
   'expert-imbalance',
   'contention',
+  'aicpu-op',
+  'cast-pair',
+  'weight-cast',
+  'vector-chain',
+  'few-blocks',
+  'loose-matmul',
+  'idle-pipes',
+  'frequency-drop',
 ];
 
 const USAGE = `node lab/simulator/main.ts --ranks N [--fault KIND[:key=value,...]]... [--out DIR]

@@ -1,7 +1,8 @@
+import { type ComputeFaults, planComputeFaults } from './compute-faults.ts';
 import type { SlowLink } from './des.ts';
 import { buildGroups, type Group } from './groups.ts';
 import { type HostFaults, planHostFaults } from './host-faults.ts';
-import { activationBytes, buildModel, type Model, OPTIMIZER_US, type Operator } from './kernels.ts';
+import { activationBytes, batchTokens, buildModel, type Model, OPTIMIZER_US, type Operator } from './kernels.ts';
 import { hash } from './random.ts';
 import type { Fault, FaultKind, ResolvedSpec } from './spec.ts';
 
@@ -19,6 +20,8 @@ export interface Plan {
   spec: ResolvedSpec;
   groups: Group[];
   model: Model;
+  /** what a rank computes in a step whose batches are not alike; null = the model above */
+  ownModel: ((rank: number, step: number) => Model) | null;
   /** batch of one forward relative to a full-size batch */
   batchScale: number;
   /** forward/backward passes of one optimizer step (DDP) */
@@ -57,6 +60,7 @@ export interface Plan {
   hostFactorOf: (rank: number) => number;
   deviceFactorOf: (rank: number) => number;
   host: HostFaults;
+  compute: ComputeFaults;
 }
 
 const DDP_MICRO_SCALE = 0.5;
@@ -77,12 +81,16 @@ export function makePlan(spec: ResolvedSpec): Plan {
   const on = <T extends Fault>(fault: T | undefined): T | undefined => (fault && !fault.off ? fault : undefined);
 
   const accumulate = one('sync-per-microstep');
-  const microSteps = accumulate ? (accumulate.microSteps ?? 4) : 1;
+  const weightCasts = one('weight-cast');
+  const microSteps = accumulate ? (accumulate.microSteps ?? 4) : weightCasts ? (weightCasts.microSteps ?? 4) : 1;
   const few = on(one('few-micro-batches'));
   const microBatches = few ? (few.microBatches ?? 2) : spec.microBatches;
   // The global batch stays: fewer micro-batches are larger ones.
-  const batchScale = spec.pp === 2 ? (PP_SCALE * spec.microBatches) / microBatches : accumulate ? DDP_MICRO_SCALE : 1;
-  const model = buildModel(batchScale, spec.pp === 2 ? PP_HEAD_SCALE : 1);
+  const batchScale =
+    spec.pp === 2 ? (PP_SCALE * spec.microBatches) / microBatches : accumulate ? DDP_MICRO_SCALE : weightCasts ? PP_SCALE : 1;
+  const compute = planComputeFaults(spec, batchTokens(batchScale));
+  const model = compute.shape(buildModel(batchScale, spec.pp === 2 ? PP_HEAD_SCALE : 1));
+  const uneven = on(one('uneven-batches'));
   const imbalance = on(one('stage-imbalance'));
   const stageLayers = splitLayers(spec.layers, spec.pp, imbalance ? (imbalance.extraLayers ?? 1) : 0);
   const passes = spec.pp === 2 ? microBatches : microSteps;
@@ -114,6 +122,7 @@ export function makePlan(spec: ResolvedSpec): Plan {
     spec,
     groups: buildGroups(spec.ranks, spec.pp, experts !== undefined),
     model,
+    ownModel: uneven ? ownModels(spec, uneven, batchScale, model) : null,
     batchScale,
     microSteps,
     syncEveryMicroStep: on(accumulate) !== undefined,
@@ -139,6 +148,7 @@ export function makePlan(spec: ResolvedSpec): Plan {
     hostFactorOf: (rank) => factorFor(all('slow-host'), rank, 4) * host.factor,
     deviceFactorOf: (rank) => factorFor(all('slow-rank'), rank, 1.15),
     host,
+    compute,
   };
 }
 
@@ -155,6 +165,23 @@ function expertShare(spec: ResolvedSpec, fault: FaultOf<'expert-imbalance'>, ran
   const peak = Math.min(fault.peak ?? 1.8, spec.ranks);
   const busiest = fault.rank ?? hash(spec.seed, step, layer, 83) % spec.ranks;
   return rank === busiest ? peak : (spec.ranks - peak) / (spec.ranks - 1);
+}
+
+/** One rank has the longest batch of a step, the next one the shortest, and they change from step to step. */
+function ownModels(
+  spec: ResolvedSpec,
+  fault: FaultOf<'uneven-batches'>,
+  scale: number,
+  model: Model,
+): (rank: number, step: number) => Model {
+  const spread = fault.spread ?? 0.25;
+  const long = buildModel(scale * (1 + spread));
+  const short = buildModel(scale * (1 - spread));
+  return (rank, step) => {
+    if (spec.ranks === 1) return model;
+    const longest = (step + spec.warmup + (hash(spec.seed, 89) % spec.ranks)) % spec.ranks;
+    return rank === longest ? long : rank === (longest + 1) % spec.ranks ? short : model;
+  };
 }
 
 function factorFor(faults: { rank: number; factor?: number; off?: boolean }[], rank: number, byDefault: number): number {

@@ -36,6 +36,7 @@ export function simulate(spec: JobSpec): SimulatedJob {
   const programs = engine.ranks.map((rank) => {
     rank.hostFactor = plan.hostFactorOf(rank.rank);
     rank.deviceFactor *= plan.deviceFactorOf(rank.rank);
+    rank.clock = plan.compute.clockOf(rank.rank);
     applyHostFaults(plan.host, rank);
     return hostProgram(engine, plan, rank, starts[rank.rank]!);
   });
@@ -56,7 +57,8 @@ function* hostProgram(engine: Engine, plan: Plan, rank: Rank, starts: number[]):
     if (step >= 0) starts.push(rank.now);
     const op = begin(rank, `ProfilerStep#${spec.firstStep + step}`);
     yield* startOfStep(plan.host, rank);
-    yield* spec.pp === 2 ? pipelineStep(engine, plan, rank, loader) : ddpStep(engine, plan, rank, loader);
+    const own = plan.ownModel === null ? plan : { ...plan, model: plan.ownModel(rank.rank, step) };
+    yield* spec.pp === 2 ? pipelineStep(engine, own, rank, loader) : ddpStep(engine, own, rank, loader);
     yield* endOfStep(plan.host, rank);
     end(rank, op);
   }

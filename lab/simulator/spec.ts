@@ -43,7 +43,7 @@ export interface CodeMap {
  * A performance fault of the simulated job. Sizes left out take the documented default. `hidden`: the same on the host while the device
  * has work queued, so that it costs nothing.
  */
-export type Fault = (FaultBody | HostFault) & {
+export type Fault = (FaultBody | HostFault | ComputeFault) & {
   /** keep the job's structure but do it right: the same work without the cost of the fault */
   off?: boolean;
 };
@@ -82,6 +82,12 @@ type FaultBody =
   | { kind: 'recompile' /** compiles per step, default 2 */; perStep?: number /** ms per compile, default 12 % of the step */; ms?: number }
   | { kind: 'buffer-broadcast' /** module buffers of 20 MB each, default 16 */; buffers?: number }
   | { kind: 'sync-per-microstep' /** micro-steps per optimizer step, default 4 */; microSteps?: number }
+  | {
+      /** sequences of unequal length: in each step another rank computes most and another least */
+      kind: 'uneven-batches';
+      /** how much more the longest batch holds than the mean, default 0.25; the shortest as much less */
+      spread?: number;
+    }
   | { kind: 'rotating-jitter' /** lateness in ms, default 12 % of the step */; ms?: number }
   | {
       kind: 'slow-link';
@@ -109,6 +115,52 @@ type FaultBody =
       rank?: number;
     }
   | { kind: 'contention' /** how many times as long gradient buckets take beside computing, default 1.8 */; factor?: number };
+
+/** What slows the kernels themselves (compute-faults.ts). */
+export type ComputeFault =
+  | {
+      /** an operator on the AI CPU; right: the same on an AI core */
+      kind: 'aicpu-op';
+      /** element-wise on 16-bit integers (default), or boolean indexing */
+      of?: 'mul' | 'index';
+      /** default 4 */
+      perStep?: number;
+      /** default 2500 */
+      us?: number;
+    }
+  | {
+      /** casts that undo each other; right: none */
+      kind: 'cast-pair';
+      /** default 2 per layer */
+      perStep?: number;
+      us?: number;
+      /** a kernel between computes on the converted tensor: mixed precision, not a fault */
+      used?: boolean;
+    }
+  | {
+      /** weights cast in each of the passes of a step; right: in the first only */ kind: 'weight-cast' /** default 4 */;
+      microSteps?: number;
+    }
+  | {
+      /** a formula over the logits as one kernel per operation; right: one kernel */
+      kind: 'vector-chain';
+      /** default 2 */
+      perStep?: number;
+      /** kernels of the formula, default 4 */
+      length?: number;
+    }
+  | { kind: 'few-blocks' /** blocks of a kernel on 48 cores, default 12 */; blocks?: number; perStep?: number; us?: number }
+  | { kind: 'loose-matmul' /** time of the products over the vocabulary relative to well-shaped ones, default 2 */; factor?: number }
+  | { kind: 'idle-pipes' }
+  | {
+      /** a slower clock while the AI cores are busy; `idle`: only while they are not, which costs nothing */
+      kind: 'frequency-drop';
+      /** default all */
+      ranks?: number[];
+      /** default 1440, 800 when idle; nominal is 1800 */
+      mhz?: number;
+      idle?: boolean;
+    };
 
 /** What holds up the host (host-faults.ts). */
 export type HostFault =

@@ -28,7 +28,7 @@ const AFFINITY_CODE = `# launch script, before python starts
 export CPU_AFFINITY_CONF=2`;
 
 function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
-  const kind = choice(context.params, 'kind', ['jitter', 'ranks-missing']);
+  const kind = choice(context.params, 'kind', ['jitter', 'uneven', 'ranks-missing']);
   const base = {
     title: TITLE,
     references: [variablePage('performance_tuning/CPU_AFFINITY_CONF'), msprofAnalyzePage('docs/zh/user_guide/cluster_analyse_instruct.md')],
@@ -74,6 +74,27 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       ),
       code: binding === null ? null : AFFINITY_CODE,
       preconditions: binding === null ? [] : [AFFINITY_NOTE],
+    };
+  }
+  if (kind === 'uneven') {
+    return {
+      ...base,
+      title: both('Even out the work of the ranks', '让各卡的工作量均匀'),
+      text: prose(
+        both(
+          'Give the ranks batches of the same number of tokens: sort or bucket samples by length, or pack short ones, and let the sampler deal buckets to all ranks in the same step.',
+          '让各卡每个 batch 的 token 数相同：按长度排序或分桶，或把短样本拼接（packing），并让 sampler 在同一个迭代给所有卡同一桶的样本。',
+        ),
+        both(
+          'Sorting changes the order of the samples; shuffle the buckets to keep it random.',
+          '按长度分组会改变样本顺序；打乱各桶的顺序以保持随机性。',
+        ),
+        NOT_THE_NETWORK,
+        both('Check: the computing time of the ranks differs less in each step.', '验证：每个迭代内各卡计算耗时的差距缩小。'),
+      ),
+      references: [],
+      code: null,
+      preconditions: [],
     };
   }
   return {

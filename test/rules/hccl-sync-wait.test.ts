@@ -26,6 +26,18 @@ describe('loud', () => {
     expect(finding.confidence).toBe('medium');
   });
 
+  test.each([2, 4])(
+    'batches of unequal length on %i ranks: nobody is blamed, the batches are the reason, saving within 20 percent',
+    async (ranks) => {
+      const fault = { kind: 'uneven-batches' } as const;
+      const { finding, headline, truth } = await accuracy({ ranks, faults: [fault] }, fault, RULE);
+      expect(finding.ranks).toEqual([]);
+      expect(finding.title).toMatch(/longest batch/);
+      expect(Math.abs(headline - truth)).toBeLessThan(0.2 * truth);
+      expect(finding.evidence[0]!.source).toMatch(/kernel_details\.csv$/);
+    },
+  );
+
   test('a pause of single steps is not also reported as a gap of every step', async () => {
     const report = await reportFor({ ranks: 2, faults: [{ kind: 'rotating-jitter' }] });
     expect(findingOf(report, 'step-start-gap')).toBeUndefined();

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { trueSaving } from '../support/grid.ts';
 import { accuracy, checkOf, findingOf, reportFor } from '../support/simulated.ts';
 
 const RULE = 'slow-rank';
@@ -61,6 +62,35 @@ describe('loud', () => {
     const { finding, headline, truth } = await accuracy({ ranks: 4, pp: 2, faults: [fault] }, fault, RULE);
     expect(finding.ranks).toEqual([3]);
     expect(Math.abs(headline - truth)).toBeLessThan(0.2 * truth);
+  });
+
+  test('a slow card alone in its pipeline stage is told from a heavier stage', async () => {
+    const fault = { kind: 'slow-rank', rank: 1 } as const;
+    const { finding, headline, truth } = await accuracy({ ranks: 2, pp: 2, faults: [fault] }, fault, RULE);
+    expect(finding.ranks).toEqual([1]);
+    expect(Math.abs(headline - truth)).toBeLessThan(0.1 * truth);
+    expect(finding.evidence.map((e) => e.text).join()).toMatch(/same type and shapes take 15.% longer/);
+    expect(findingOf(await reportFor({ ranks: 2, pp: 2, faults: [fault] }), 'stage-imbalance')).toBeUndefined();
+  });
+
+  test('two slow cards of four: both named, priced together', async () => {
+    const faults = [
+      { kind: 'slow-rank', rank: 1 },
+      { kind: 'slow-rank', rank: 2 },
+    ] as const;
+    const report = await reportFor({ ranks: 4, faults: [...faults] });
+    const finding = findingOf(report, RULE)!;
+    expect(finding.ranks).toEqual([1, 2]);
+    expect(finding.title).toMatch(/^Ranks 1, 2 compute up to 15.% slower/);
+    const truth = trueSaving({ ranks: 4, faults: [...faults] }, faults[0]) + trueSaving({ ranks: 4, faults: [faults[1]] }, faults[1]);
+    const headline = finding.saving!.perStepMs.likely!;
+    expect(Math.abs(headline - truth)).toBeLessThan(0.1 * truth);
+    expect(findingOf(report, 'hccl-sync-wait')!.symptomOf).toBe(finding.id);
+  });
+
+  test('batches of unequal length that change places are no slow card', async () => {
+    const report = await reportFor({ ranks: 4, faults: [{ kind: 'uneven-batches' }] });
+    expect(findingOf(report, RULE)).toBeUndefined();
   });
 
   test('the waiting of the others points to it and claims nothing', async () => {

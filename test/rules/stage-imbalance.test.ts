@@ -37,8 +37,9 @@ describe('options', () => {
     expect(findingOf(await reportFor(spec, { [RULE]: { [name]: value } }), RULE)).toBeUndefined();
   });
 
-  test('a lower minRatio reports what embedding and loss make unequal', async () => {
-    const report = await reportFor({ ranks: 2, pp: 2, faults: [{ kind: 'slow-rank', rank: 1 }] }, { [RULE]: { minRatio: 0.01 } });
-    expect(findingOf(report, RULE)!.ranks).toEqual([1]);
+  test('a lower minRatio reports one layer of 24 too many', async () => {
+    const mild = { ranks: 2, pp: 2 as const, layers: 24, microBatches: 4, faults: [{ kind: 'stage-imbalance' } as const] };
+    expect(findingOf(await reportFor(mild), RULE)).toBeUndefined();
+    expect(findingOf(await reportFor(mild, { [RULE]: { minRatio: 0.01 } }), RULE)!.ranks).toEqual([1]);
   });
 });

@@ -99,6 +99,7 @@ export function expectationOf(spec: JobSpec, fault: Fault): Expectation | null {
       return { fault, rule: 'ddp-buffer-broadcast', ranks: all };
     case 'sync-per-microstep':
       return { fault, rule: 'gradient-sync-per-microstep', ranks: all };
+    case 'uneven-batches':
     case 'rotating-jitter':
       return { fault, rule: 'hccl-sync-wait', ranks: null };
     case 'stream-sync':
@@ -115,6 +116,22 @@ export function expectationOf(spec: JobSpec, fault: Fault): Expectation | null {
       return hidden(fault) ? null : { fault, rule: 'h2d-copy', ranks: all };
     case 'host-bound':
       return hidden(fault) ? null : { fault, rule: 'host-bound-launch', ranks: all };
+    case 'aicpu-op':
+      return { fault, rule: 'aicpu-op', ranks: all };
+    case 'cast-pair':
+      return fault.used === true ? null : { fault, rule: 'cast-churn', ranks: all };
+    case 'weight-cast':
+      return { fault, rule: 'cast-churn', ranks: all };
+    case 'vector-chain':
+      return { fault, rule: 'vector-bound', ranks: all };
+    case 'few-blocks':
+      return { fault, rule: 'block-dim', ranks: all };
+    case 'loose-matmul':
+      return { fault, rule: 'cube-utilisation', ranks: all };
+    case 'idle-pipes':
+      return null;
+    case 'frequency-drop':
+      return fault.idle === true ? null : { fault, rule: 'frequency-drop', ranks: fault.ranks ?? all };
   }
 }
 
@@ -236,7 +253,27 @@ export function singleFaults(ranks: number): Fault[] {
     { kind: 'buffer-broadcast' },
     { kind: 'sync-per-microstep' },
     { kind: 'rotating-jitter' },
+    { kind: 'uneven-batches' },
     ...hostFaults(),
+    ...computeFaults(ranks),
+  ];
+}
+
+/** What slows the kernels themselves, and what only looks like it. */
+export function computeFaults(ranks: number): Fault[] {
+  const late = Math.min(ranks - 1, 3);
+  return [
+    { kind: 'aicpu-op' },
+    { kind: 'aicpu-op', of: 'index' },
+    { kind: 'cast-pair' },
+    { kind: 'cast-pair', used: true },
+    { kind: 'weight-cast' },
+    { kind: 'vector-chain' },
+    { kind: 'few-blocks' },
+    { kind: 'loose-matmul' },
+    { kind: 'idle-pipes' },
+    { kind: 'frequency-drop', ranks: [late] },
+    { kind: 'frequency-drop', ranks: [late], idle: true },
   ];
 }
 
@@ -264,14 +301,14 @@ export function hostFaults(): Fault[] {
   ];
 }
 
-/** Every fault a pipeline job can have. One card alone in its stage cannot be told from a heavier stage, so two ranks have no slow rank. */
+/** Every fault a pipeline job can have. */
 export function pipelineFaults(ranks: number): Fault[] {
   return [
     { kind: 'stage-imbalance' },
     { kind: 'slow-loader' },
     { kind: 'small-ops', where: 'optimizer' },
     { kind: 'small-ops', where: 'forward' },
-    ...(ranks > 2 ? [{ kind: 'slow-rank' as const, rank: ranks - 1 }] : []),
+    { kind: 'slow-rank', rank: ranks - 1 },
     { kind: 'layout' },
     { kind: 'recompile' },
   ];
@@ -293,6 +330,8 @@ export function pairs(ranks: number): { pp: 1 | 2; faults: [Fault, Fault] }[] {
     { pp: 2, faults: [{ kind: 'stage-imbalance' }, { kind: 'recompile' }] },
     { pp: 2, faults: [{ kind: 'stage-imbalance' }, { kind: 'layout' }] },
     { pp: 2, faults: [{ kind: 'layout' }, { kind: 'small-ops' }] },
+    { pp: 1, faults: [{ kind: 'aicpu-op' }, { kind: 'cast-pair' }] },
+    { pp: 1, faults: [{ kind: 'frequency-drop', ranks: [late] }, { kind: 'small-ops' }] },
   ];
 }
 

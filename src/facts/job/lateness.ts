@@ -1,93 +1,124 @@
 import { covered, EMPTY, type Intervals, unionSorted } from '../../base/intervals.ts';
 import { median } from '../../base/statistics.ts';
-import { COMPUTE } from '../../model/facts.ts';
+import { COMPUTE, IDLE_CAUSES, type IdleCause } from '../../model/facts.ts';
 import type { JobFacts } from './index.ts';
-import { medianOfUsed, sumByStep } from './per-step.ts';
+import { medianOfUsed } from './per-step.ts';
 import { stages } from './stages.ts';
 
 /**
  * Who makes the others wait. ms per used step. Only collectives of which all members are here, with a usable clock, inside one
  * pipeline stage (stages wait for each other by design). Waiting that computing covers on the waiting rank costs nothing and is left out.
+ *
+ * A rank is late when it comes after the lower median of its group by more than the clock error and by at least half of what the last
+ * one does: two slow ranks of four are both late, although one of them always comes a little after the other.
  */
 export interface Lateness {
-  /** By rank index: wait it caused the earliest rank, and wait it suffered. */
+  /** By rank index: what the earliest rank would not have waited had this rank come with the median. Several late ranks share a wait. */
   readonly causedMs: readonly number[];
   readonly waitedMs: readonly number[];
-  /** By rank index: collectives at which it came last by more than the clock error. */
+  /** By rank index: collectives at which it was late. */
   readonly lastCount: readonly number[];
   readonly total: number;
-  /**
-   * One entry per pipeline stage in which somebody made others wait, most caused first; one stage without pipeline parallelism.
-   * Lateness travels along the pipeline, so the latest of one stage may only pass on what a rank of another stage caused.
-   */
+  /** All waiting of the earliest ranks, whoever caused it. */
+  readonly skewMs: number;
+  /** Ranks that made others of their stage wait, most caused first. Lateness travels along the pipeline: a rank may only pass on what another stage caused. */
   readonly culprits: readonly Culprit[];
-  /** Share of all caused waiting that the culprits of the stages caused, 0..1. */
+  /** Share of all such waiting that the first culprit of each stage caused, 0..1. */
   readonly culpritShare: number;
 }
 
-/** The rank that made the others of its stage wait most. */
 export interface Culprit {
   readonly rank: number;
-  /** Its share of the waiting caused in its stage. */
+  readonly stage: number;
+  /** Its share of the waiting in its stage; several late ranks may each have most of it. */
   readonly share: number;
-  /** Number of used steps in which it caused most of its stage. */
+  /** Number of used steps in which it caused at least half of the waiting of its stage. */
   readonly steps: number;
-  /** The other ranks of its stage. */
+  /** The other ranks of its stage that are late less than half as much. */
   readonly peers: readonly number[];
 }
 
+const known = new WeakMap<JobFacts, Lateness>();
+
 export function lateness(job: JobFacts): Lateness {
+  let result = known.get(job);
+  if (result === undefined) {
+    result = compute(job);
+    known.set(job, result);
+  }
+  return result;
+}
+
+function compute(job: JobFacts): Lateness {
   const n = job.ranks.length;
-  const causedMs = new Array<number>(n).fill(0);
-  const waitedMs = new Array<number>(n).fill(0);
-  const lastCount = new Array<number>(n).fill(0);
-  const perStep = new Map<number | null, number[]>();
+  const zeros = (): number[] => new Array<number>(n).fill(0);
+  const causedMs = zeros();
+  const waitedMs = zeros();
+  const lastCount = zeros();
+  /** By step: what each rank caused, and the waiting of each stage. */
+  const perStep = new Map<number | null, { caused: number[]; skew: Map<number, number> }>();
   let total = 0;
   const used = new Set<number | null>(job.steps.used);
   const count = Math.max(1, job.steps.usedIndex.length);
-  const inOrder = [...job.arrivals].sort((a, b) => a.end - b.end);
   const computing = job.ranks.map((r) => computeUnion(r.tape));
   const stageOf = stageByRank(job);
-  for (const a of inOrder) {
+  const skew = new Map<number, number>();
+  for (const a of job.arrivals) {
     const match = job.matches[a.match]!;
-    if (match.p2p || match.complete === false || a.ranks.some((r) => stageOf[r] !== stageOf[a.ranks[0]!])) continue;
+    const stage = stageOf[a.ranks[0]!]!;
+    if (match.p2p || match.complete === false || a.ranks.some((r) => stageOf[r] !== stage)) continue;
     if (job.steps.used.length > 0 && a.step !== null && !used.has(a.step)) continue;
     total++;
     const error = 3 * Math.max(20_000, ...a.ranks.map((r) => job.clock.mad[r] || 0));
     if (a.skew <= error) continue;
-    const latest = Math.max(...a.arrive);
+    const sorted = [...a.arrive].sort((x, y) => x - y);
+    const reference = sorted[(sorted.length - 1) >> 1]!;
+    const latest = sorted[sorted.length - 1]!;
+    /** Uncovered waiting of the k-th rank until an instant of the job's clock, ns. */
+    const waits = (k: number, until: number): number => {
+      const r = a.ranks[k]!;
+      const from = a.arrive[k]! - job.clock.offset[r]!;
+      const to = until - job.clock.offset[r]!;
+      return to > from ? to - from - covered(computing[r]!, from, to) : 0;
+    };
     let most = 0;
     a.ranks.forEach((r, k) => {
-      const from = a.arrive[k]! - job.clock.offset[r]!;
-      const to = latest - job.clock.offset[r]!;
-      const exposed = to - from - covered(computing[r]!, from, to);
+      const exposed = waits(k, latest);
       most = Math.max(most, exposed);
       waitedMs[r] = waitedMs[r]! + exposed / 1e6 / count;
     });
-    if (a.lead <= error || most <= error) continue;
-    causedMs[a.last] = causedMs[a.last]! + most / 1e6 / count;
-    lastCount[a.last] = lastCount[a.last]! + 1;
-    let byRank = perStep.get(a.step);
-    if (byRank === undefined) {
-      byRank = new Array<number>(n).fill(0);
-      perStep.set(a.step, byRank);
+    if (most <= error) continue;
+    let step = perStep.get(a.step);
+    if (step === undefined) {
+      step = { caused: zeros(), skew: new Map() };
+      perStep.set(a.step, step);
     }
-    byRank[a.last] = byRank[a.last]! + most;
+    step.skew.set(stage, (step.skew.get(stage) ?? 0) + most);
+    skew.set(stage, (skew.get(stage) ?? 0) + most / 1e6 / count);
+    const least = Math.max(error, (latest - reference) / 2);
+    a.ranks.forEach((r, k) => {
+      if (a.arrive[k]! - reference <= least) return;
+      const caused = Math.max(...a.ranks.map((_, other) => waits(other, a.arrive[k]!)));
+      if (caused <= error) return;
+      lastCount[r] = lastCount[r]! + 1;
+      causedMs[r] = causedMs[r]! + caused / 1e6 / count;
+      step.caused[r] = step.caused[r]! + caused;
+    });
   }
   const culprits: Culprit[] = [];
-  for (const stage of new Set(stageOf)) {
-    const members = stageOf.map((_, r) => r).filter((r) => stageOf[r] === stage);
-    const rank = members.reduce((a, b) => (causedMs[b]! > causedMs[a]! ? b : a));
-    if (!(causedMs[rank]! > 0)) continue;
+  for (const [rank, caused] of causedMs.entries()) {
+    if (!(caused > 0)) continue;
+    const stage = stageOf[rank]!;
     let steps = 0;
-    for (const byRank of perStep.values()) if (byRank[rank]! > 0 && members.every((r) => byRank[r]! <= byRank[rank]!)) steps++;
-    const caused = members.reduce((sum, r) => sum + causedMs[r]!, 0);
-    culprits.push({ rank, share: causedMs[rank]! / caused, steps, peers: members.filter((r) => r !== rank) });
+    for (const each of perStep.values()) if (each.caused[rank]! > 0 && each.caused[rank]! >= 0.5 * (each.skew.get(stage) ?? 0)) steps++;
+    const peers = stageOf.map((_, r) => r).filter((r) => r !== rank && stageOf[r] === stage && causedMs[r]! < caused / 2);
+    culprits.push({ rank, stage, share: Math.min(1, caused / skew.get(stage)!), steps, peers });
   }
   culprits.sort((a, b) => causedMs[b.rank]! - causedMs[a.rank]!);
-  const sum = causedMs.reduce((x, y) => x + y, 0);
-  const byCulprits = culprits.reduce((total, c) => total + causedMs[c.rank]!, 0);
-  return { causedMs, waitedMs, lastCount, total, culprits, culpritShare: sum > 0 ? byCulprits / sum : 0 };
+  const skewMs = [...skew.values()].reduce((x, y) => x + y, 0);
+  const firsts = [...skew.keys()].map((stage) => culprits.find((c) => c.stage === stage));
+  const byFirsts = firsts.reduce((sum, c) => sum + (c === undefined ? 0 : causedMs[c.rank]!), 0);
+  return { causedMs, waitedMs, lastCount, total, skewMs, culprits, culpritShare: skewMs > 0 ? Math.min(1, byFirsts / skewMs) : 0 };
 }
 
 function computeUnion(tape: JobFacts['ranks'][number]['tape']): Intervals {
@@ -103,7 +134,7 @@ function stageByRank(job: JobFacts): number[] {
   return out;
 }
 
-/** How one rank differs from its peers, per used step. */
+/** How one rank differs from its peers, per used step: what it did more of before it came. */
 export interface RankDifference {
   /** Sum of compute kernel time, ms, this rank and the median of its peers. */
   readonly computeMs: number;
@@ -113,43 +144,30 @@ export interface RankDifference {
   /** Host time between consecutive launches that are close together, ns. */
   readonly launchNs: number;
   readonly othersLaunchNs: number;
-  readonly loaderMs: number;
-  readonly othersLoaderMs: number;
-  readonly compileMs: number;
-  readonly othersCompileMs: number;
+  /** Idle time of the device by cause, less that of the peers, ms. */
+  readonly idleMs: Readonly<Record<IdleCause, number>>;
 }
 
 export function compareRank(job: JobFacts, rank: number, peers: readonly number[]): RankDifference {
-  const steps = job.ranks.reduce((most, r) => Math.max(most, r.steps.length), 0);
-  const compute = job.ranks.map(
-    (r) =>
-      medianOfUsed(
-        job,
-        kernelSums(steps, r.tape, (ns) => ns),
-      ) / 1e6,
-  );
+  const others = (values: readonly number[]): number => median(peers.map((r) => values[r]!).filter((v) => !Number.isNaN(v)));
+  const ofIdle = (cause: IdleCause): number => {
+    const perRank = job.ranks.map(
+      (r) =>
+        medianOfUsed(
+          job,
+          (r.idle?.steps ?? []).map((s) => s[cause] / 1e6),
+        ) || 0,
+    );
+    return perRank[rank]! - others(perRank);
+  };
+  const compute = computeMsByStep(job).map((steps) => medianOfUsed(job, steps));
   const kernels = job.ranks.map((r) =>
     medianOfUsed(
       job,
-      kernelSums(steps, r.tape, () => 1),
+      kernelSums(r.steps.length, r.tape, () => 1),
     ),
   );
   const launch = job.ranks.map((r) => r.tape?.launchInterval ?? Number.NaN);
-  const loader = job.ranks.map(
-    (r) =>
-      medianOfUsed(
-        job,
-        sumByStep(r.steps.length, r.loader?.fetches ?? [], (f) => (f.end - f.start) / 1e6),
-      ) || 0,
-  );
-  const compile = job.ranks.map(
-    (r) =>
-      medianOfUsed(
-        job,
-        sumByStep(r.steps.length, r.compile?.calls ?? [], (c) => (c.end - c.start) / 1e6),
-      ) || 0,
-  );
-  const others = (values: readonly number[]): number => median(peers.map((r) => values[r]!).filter((v) => !Number.isNaN(v)));
   return {
     computeMs: compute[rank]!,
     othersComputeMs: others(compute),
@@ -157,11 +175,13 @@ export function compareRank(job: JobFacts, rank: number, peers: readonly number[
     othersKernels: others(kernels),
     launchNs: launch[rank]!,
     othersLaunchNs: others(launch),
-    loaderMs: loader[rank]!,
-    othersLoaderMs: others(loader),
-    compileMs: compile[rank]!,
-    othersCompileMs: others(compile),
+    idleMs: Object.fromEntries(IDLE_CAUSES.map((cause) => [cause, ofIdle(cause)])) as Record<IdleCause, number>,
   };
+}
+
+/** Compute kernel time by rank index and step index, ms. NaN without a timeline. */
+export function computeMsByStep(job: JobFacts): readonly (readonly number[])[] {
+  return job.ranks.map((r) => kernelSums(r.steps.length, r.tape, (ns) => ns / 1e6));
 }
 
 /** Sums `amount` over the compute kernels of a tape by step index; NaN without a tape. */

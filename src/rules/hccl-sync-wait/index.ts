@@ -4,6 +4,7 @@ import { lateness } from '../../facts/job/lateness.ts';
 import { hostPauses } from '../../facts/job/pauses.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
 import { stages } from '../../facts/job/stages.ts';
+import { type UnevenWork, unevenWork } from '../../facts/job/uneven-work.ts';
 import { type Detection, defineRule, type RawEvidence } from '../../model/rule.ts';
 
 /** ms per step of collectives not covered by computing, by rank index; from the step table. */
@@ -15,6 +16,9 @@ function exposed(job: JobFacts): number[] {
 
 /** Share of the waiting that one rank of each stage must cause before the waiting is put down to it. */
 const PERSISTENT_SHARE = 0.6;
+
+/** Part of the waiting that the difference in work must account for. */
+const EXPLAINING = 0.5;
 
 export default defineRule({
   id: 'hccl-sync-wait',
@@ -81,7 +85,7 @@ export default defineRule({
     }
     const late = lateness(job);
     const waited = Math.max(0, ...late.waitedMs);
-    const caused = late.causedMs.reduce((a, b) => a + b, 0);
+    const caused = late.skewMs;
     if (Math.min(waited, caused) < floor) {
       return {
         outcome: 'pass',
@@ -95,11 +99,10 @@ export default defineRule({
     const staged =
       split !== null &&
       split.stages.length > 1 &&
-      split.excessMs > 0.1 * (split.stages.reduce((a, s) => a + s.computingMs, 0) / split.stages.length);
+      split.excessMs > 0.1 * (split.stages.reduce((a, s) => a + s.workMs, 0) / split.stages.length);
     // With few ranks one of them is the latest in most steps by chance: only the same rank in every step is persistent.
-    const culprit = late.culprits[0];
-    const persistent =
-      late.culpritShare >= PERSISTENT_SHARE && culprit !== undefined && culprit.steps >= Math.max(1, job.steps.usedIndex.length);
+    const steady = late.culprits.filter((c) => c.share >= PERSISTENT_SHARE && c.steps >= Math.max(1, job.steps.usedIndex.length));
+    const persistent = late.culpritShare >= PERSISTENT_SHARE && steady.length > 0;
     const top = job.arrivals
       .filter((a) => !job.matches[a.match]!.p2p)
       .sort((a, b) => b.skew - a.skew)
@@ -158,18 +161,10 @@ export default defineRule({
                   },
                   params: { ms: waited },
                 }
-              : late.culprits.length > 1 || culprit === undefined
-                ? {
-                    text: {
-                      en: 'Ranks wait up to {ms:ms} per step for one rank of their stage',
-                      zh: '各卡每迭代最多等同 Stage 的一张卡 {ms:ms}',
-                    },
-                    params: { ms: waited },
-                  }
-                : {
-                    text: { en: 'Ranks wait up to {ms:ms} per step for rank {rank:text}', zh: '各卡每迭代最多等卡 {rank:text} {ms:ms}' },
-                    params: { ms: waited, rank: job.ranks[culprit.rank]!.rank ?? '?' },
-                  },
+              : {
+                  text: { en: 'Ranks wait up to {ms:ms} per step for rank {ranks:ranks}', zh: '各卡每迭代最多等卡 {ranks:ranks} {ms:ms}' },
+                  params: { ms: waited, ranks: steady.map((c) => job.ranks[c.rank]!.rank ?? -1).sort((a, b) => a - b) },
+                },
             ranks: [],
             confidence: dataConfidence(job, false),
             evidence,
@@ -184,6 +179,11 @@ export default defineRule({
         ],
       };
     }
+    const uneven = unevenWork(
+      job,
+      job.ranks.map((_, r) => r),
+    );
+    if (split === null && uneven !== null && uneven.excessMs >= EXPLAINING * Math.min(waited, caused)) return unevenBatches(uneven);
     const pauses = hostPauses(job);
     return {
       outcome: 'findings',
@@ -215,6 +215,56 @@ export default defineRule({
         },
       ],
     };
+
+    /** Another rank has most work in each step: nothing is wrong with a card or host. */
+    function unevenBatches({ excessMs, worst, even }: UnevenWork): Detection {
+      const ms = Math.min(waited, caused);
+      return {
+        outcome: 'findings',
+        findings: [
+          {
+            ...common,
+            title: {
+              text: {
+                en: 'Ranks wait {ms:ms} per step for the one with the longest batch',
+                zh: '各卡每迭代等待 batch 最长的卡 {ms:ms}',
+              },
+              params: { ms },
+            },
+            ranks: [],
+            confidence: dataConfidence(job, false) === 'high' ? 'medium' : 'low',
+            evidence: [
+              {
+                message: {
+                  text: {
+                    en: 'step {step:text}: rank {rank:text} computes {own:ms}, the mean of all ranks is {mean:ms}; kernels of the same shapes take as long everywhere, and the rank with most work changes',
+                    zh: '迭代 {step:text}：卡 {rank:text} 计算 {own:ms}，所有卡平均 {mean:ms}；相同 shape 的 kernel 在各卡耗时一致，且工作最多的卡不固定',
+                  },
+                  params: {
+                    step: job.ranks[worst.rank]!.steps[worst.step]?.id ?? '?',
+                    rank: job.ranks[worst.rank]!.rank ?? '?',
+                    own: worst.ownMs,
+                    mean: worst.meanMs,
+                  },
+                },
+                file: 'kernel_details.csv',
+                rank: worst.rank,
+                step: job.ranks[worst.rank]!.steps[worst.step]?.id ?? null,
+              },
+              ...evidence,
+            ],
+            caveats: [],
+            removal: { likely: even },
+            boundMs: Math.max(ms, excessMs),
+            boundMethod: { text: { en: 'skew of the arrivals, median of the steps', zh: '到达时间差，各迭代的中位数' } },
+            information: false,
+            symptomOf: null,
+            remedies: [{ id: 'find-late-rank', params: { kind: 'uneven' } }],
+            hotspot: 'uneven',
+          },
+        ],
+      };
+    }
 
     /** Members are missing: the time after the last arrival here that is not transfer is waiting for somebody who was not uploaded. */
     function partial(): Detection {

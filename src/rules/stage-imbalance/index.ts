@@ -43,7 +43,7 @@ export default defineRule({
         },
       };
     }
-    const times = split.stages.map((s) => s.computingMs);
+    const times = split.stages.map((s) => s.workMs);
     const mean = times.reduce((a, b) => a + b, 0) / times.length;
     const longest = split.stages[split.longest]!;
     if (split.excessMs < options.minRatio * mean || split.excessMs < options.minShare * step) {
@@ -60,7 +60,7 @@ export default defineRule({
     }
     const removal = new Map<number, Removal>();
     for (const stage of split.stages) {
-      const factor = mean / stage.computingMs;
+      const factor = mean / stage.workMs;
       for (const r of stage.ranks) {
         const tape = job.ranks[r]!.tape;
         if (tape === null) continue;
@@ -79,7 +79,7 @@ export default defineRule({
               en: 'Stage {stage:int} computes {ratio:num} × as long as the shortest of {n:int} pipeline stages',
               zh: 'Stage {stage:int} 的计算耗时是 {n:int} 个流水线 Stage 中最短者的 {ratio:num} 倍',
             },
-            params: { stage: split.longest, ratio: longest.computingMs / Math.min(...times), n: times.length },
+            params: { stage: split.longest, ratio: longest.workMs / Math.min(...times), n: times.length },
           },
           ranks: longest.ranks,
           steps: job.steps.used,
