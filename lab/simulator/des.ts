@@ -1,3 +1,4 @@
+import { type Clock, slowdown } from './frequency.ts';
 import { CARDS_PER_NODE, type Group, nodeOf } from './groups.ts';
 import type { Kernel } from './kernels.ts';
 import { hash, hashText, jitter, uniform } from './random.ts';
@@ -116,6 +117,8 @@ export interface Rank {
   /** host and device speed, 1 = nominal; larger is slower */
   hostFactor: number;
   deviceFactor: number;
+  /** clock of its AI cores; null = nominal */
+  clock: Clock | null;
   queueFree: number;
   streams: Map<number, Stream>;
   tasks: DeviceTask[];
@@ -180,6 +183,7 @@ export function createEngine(seed: number, ranks: number, linkFactor: number, sl
       step: -1,
       hostFactor: 1,
       deviceFactor: jitter(0.0006, seed, rank, 77),
+      clock: null,
       queueFree: 0,
       streams: new Map(),
       tasks: [],
@@ -346,7 +350,10 @@ function takeWaits(rank: Rank): DeviceTask[] {
 
 /** Launches a kernel on the compute stream. */
 export function* launchKernel(rank: Rank, kernel: Kernel, compileNs = 0): HostProgram {
-  const duration = Math.max(1_100, Math.round(kernel.us * 1000 * rank.deviceFactor * jitter(0.01, rank.phaseKey, rank.phaseCount, 5)));
+  const duration = Math.max(
+    1_100,
+    Math.round(kernel.us * 1000 * rank.deviceFactor * slowdown(rank.clock, kernel) * jitter(0.01, rank.phaseKey, rank.phaseCount, 5)),
+  );
   rank.lastCompute = yield* enqueue(rank, {
     kind: 'kernel',
     acl: kernel.acl,

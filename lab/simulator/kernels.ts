@@ -1,5 +1,5 @@
 /** Where a kernel runs, as the profiler's Accelerator Core column says. */
-type Core = 'AI_CORE' | 'AI_VECTOR_CORE' | 'MIX_AIC' | 'MIX_AIV';
+type Core = 'AI_CORE' | 'AI_VECTOR_CORE' | 'MIX_AIC' | 'MIX_AIV' | 'AI_CPU';
 
 /** A device kernel and the host operator that launches it. Shared by all its launches. */
 export interface Kernel {
@@ -26,20 +26,22 @@ export interface Kernel {
   us: number;
   /** an elementwise operator that a layout fault may wrap in conversions */
   elementwise: boolean;
+  /** shares of time in which each pipe is busy, where they differ from those of its kind: mac, scalar, mte1, mte2, fixpipe; vec, scalar, mte2, mte3 */
+  pipes?: { aic?: number[]; aiv?: number[] };
 }
 
 type KernelInit = Pick<Kernel, 'aten' | 'acl' | 'type' | 'us'> & Partial<Kernel>;
 
 const CUBE = new Set(['MatMulV2', 'MatMulV3', 'BatchMatMulV2']);
 
-function kernel(init: KernelInit): Kernel {
+export function kernel(init: KernelInit): Kernel {
   const core: Core = init.core ?? (CUBE.has(init.type) ? 'AI_CORE' : 'AI_VECTOR_CORE');
   return {
     outer: '',
     grad: '',
     name: `${init.acl}_${init.type}AiCore_${init.type}`,
     core,
-    blockDim: core === 'AI_CORE' || core === 'MIX_AIC' ? 24 : 48,
+    blockDim: core === 'AI_CPU' ? 1 : core === 'AI_CORE' || core === 'MIX_AIC' ? 24 : 48,
     inShapes: '',
     inTypes: repeat('DT_BF16', init.inShapes),
     inFormats: repeat('ND', init.inShapes),
@@ -63,6 +65,11 @@ const FULL_TOKENS = 8192;
 const HIDDEN = 1024;
 const FFN = 4096;
 const VOCAB = 16000;
+
+/** Tokens of a batch of `scale` times a full-size one. */
+export function batchTokens(scale: number): number {
+  return (Math.max(1, Math.round(16 * scale)) * FULL_TOKENS) / 16;
+}
 
 /** bytes of one transformer layer's gradients (fp32) */
 export const LAYER_GRAD_BYTES = (4 * HIDDEN * HIDDEN + 2 * HIDDEN * FFN) * 4;

@@ -1,3 +1,4 @@
+import { extraKernels } from './compute-faults.ts';
 import {
   begin,
   type CollectiveOp,
@@ -83,11 +84,20 @@ export function* forward(
   for (const operator of operators) {
     const sequence = rank.sequence++;
     const stack = stackKey(site, operator.module);
+    const weight = operator.forward.aten === 'aten::addmm' ? weightCast(plan, operators, operator.forward, faults) : null;
+    if (weight) yield* inPhase(rank, `weight${sequence}`, () => kernelOp(rank, weight, { stack, cost: FORWARD_COST }));
     if (operator.forward.elementwise) yield* elementwise(rank, plan, operator.forward, stack, sequence, faults);
     else yield* kernelOp(rank, operator.forward, { stack, cost: FORWARD_COST, sequence });
     saved.push({ operator, sequence });
   }
   return saved;
+}
+
+/** The cast of a product's weight in this pass over the model: passes are told apart by the elementwise operators behind them. */
+function weightCast(plan: Plan, operators: Operator[], product: Kernel, faults: StepFaults): Kernel | null {
+  const passes = plan.spec.pp === 2 ? plan.microBatches : plan.microSteps;
+  const done = Math.floor((faults.elementwise * passes) / faults.elementwiseTotal);
+  return plan.compute.weightCast?.(product, operators === plan.model.head ? done - 1 : done) ?? null;
 }
 
 /** Round trips or compiles that fall on the n-th of `total` places when `count` are spread evenly. */
@@ -99,6 +109,7 @@ function* elementwise(rank: Rank, plan: Plan, kernel: Kernel, stack: string, seq
   const n = faults.elementwise++;
   const total = faults.elementwiseTotal;
   yield* atPlace(plan.host, rank, n, total);
+  yield* extraKernels(plan.compute, rank, n, total, (k) => kernelOp(rank, k, { stack: stackKey('layout'), cost: FORWARD_COST }));
   const layout = plan.layout;
   const trips = layout ? share(layout.perStep, n, total) : 0;
   const compileNs = compileAt(plan, n, total);

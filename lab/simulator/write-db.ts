@@ -3,6 +3,7 @@ import { stepTraces } from './capture.ts';
 import { type Clock, micros } from './clock.ts';
 import { commDetail, commName, commType } from './communication.ts';
 import type { DeviceTask, HostOp, Thread } from './des.ts';
+import { clockSamples } from './frequency.ts';
 import { type CannCall, type Launch, launches, plainCalls } from './launches.ts';
 import { memoryOf } from './memory.ts';
 import type { ResolvedSpec } from './spec.ts';
@@ -10,6 +11,7 @@ import { createDatabase, createTextIds, type TextIds, type Writer } from './sqli
 import { stackFrames } from './stacks.ts';
 import { communicationMatrixText, communicationText } from './write-communication.ts';
 import { writeMemory } from './write-memory.ts';
+import { pipeShares } from './write-tables.ts';
 import type { TraceInput } from './write-trace.ts';
 import { functionName, TID, TYPE_NAMES } from './write-trace.ts';
 
@@ -31,6 +33,11 @@ const DATA_TYPES = ['INT8', 'INT16', 'INT32', 'FP16', 'FP32', 'INT64', 'UINT64',
 const TRANSPORTS = ['SDMA', 'RDMA', 'LOCAL'];
 const LINKS = ['ON_CHIP', 'HCCS', 'PCIE', 'ROCE', 'SIO'];
 const MISSING = 'N/A';
+const TASK_TYPE: Record<string, string> = { AI_CORE: 'KERNEL_AICORE', AI_VECTOR_CORE: 'KERNEL_AIVEC', AI_CPU: 'KERNEL_AICPU' };
+const PIPE_NAMES = {
+  aic: ['mac', 'scalar', 'mte1', 'mte2', 'fixpipe'],
+  aiv: ['vec', 'scalar', 'mte2', 'mte3'],
+} as const;
 
 const tidOf = (input: TraceInput, thread: Thread): bigint => (BigInt(input.pid) << 32n) + BigInt(input.pid + TID[thread]);
 
@@ -85,7 +92,7 @@ function writeBasics(db: Writer, input: DatabaseInput): void {
   enumeration('ENUM_HCCL_TRANSPORT_TYPE', [...TRANSPORTS.map((name, id) => [id, name] as const), [65_535, 'INVALID_TYPE']]);
   enumeration('ENUM_HCCL_LINK_TYPE', [...LINKS.map((name, id) => [id, name] as const), [65_535, 'INVALID_TYPE']]);
   const frequency = db.table('AICORE_FREQ', 'deviceId INTEGER, timestampNs NUMERIC, freq INTEGER');
-  for (const at of [capture.begin, capture.end]) frequency(capture.device, clock.id(at), 1_800);
+  for (const { at, mhz } of clockSamples(capture, input.record.clock)) frequency(capture.device, clock.id(at), mhz);
 }
 
 /** CANN_API, and the largest connection id, after which the framework counts its own. */
@@ -130,6 +137,7 @@ function writeTasks(db: Writer, input: DatabaseInput, all: Launch[], texts: Text
     `name INTEGER, globalTaskId INTEGER, taskType INTEGER, planeId INTEGER, groupName INTEGER, notifyId INTEGER, rdmaType INTEGER, srcRank INTEGER, dstRank INTEGER, transportType INTEGER, size INTEGER, dataType INTEGER, linkType INTEGER, opId INTEGER${newer ? ', isMaster INTEGER, bandwidth NUMERIC' : ''}`,
   );
   const copied = db.table('MEMCPY_INFO', 'globalTaskId INTEGER PRIMARY KEY, size NUMERIC, memcpyOperation NUMERIC');
+  const counter = spec.level > 0 ? db.table('TASK_PMU_INFO', 'globalTaskId INTEGER, name INTEGER, value NUMERIC') : null;
   const connections = new Map<DeviceTask, number>(all.map((launch) => [launch.task, launch.connection]));
   let globalId = 0;
   let opId = 0;
@@ -152,7 +160,7 @@ function writeTasks(db: Writer, input: DatabaseInput, all: Launch[], texts: Text
       const known = spec.level > 0;
       const mixed = kernel.core.startsWith('MIX');
       if (mixed) row(each, 'AI_CORE', each.start - 1_300, each.end + 1_200);
-      const type = mixed ? kernel.core : kernel.core === 'AI_CORE' ? 'KERNEL_AICORE' : 'KERNEL_AIVEC';
+      const type = mixed ? kernel.core : TASK_TYPE[kernel.core]!;
       const id = row(each, type, each.start, each.end, mixed ? 0 : NONE);
       const text = (value: string): number => texts.id(known ? value : MISSING);
       const shapes = (value: string): number => text(`"${value}"`);
@@ -172,6 +180,10 @@ function writeTasks(db: Writer, input: DatabaseInput, all: Launch[], texts: Text
         texts.id(''),
         ...(newer ? [text('dynamic'), text('NO')] : []),
       );
+      if (counter === null || kernel.core === 'AI_CPU') continue;
+      const shares = pipeShares(kernel, each);
+      for (const side of ['aic', 'aiv'] as const)
+        for (const [i, name] of PIPE_NAMES[side].entries()) counter(id, texts.id(`${side}_${name}_ratio`), shares[side]?.[i] ?? 0);
     } else {
       const { group, op, bytes } = each.collective!;
       const id = ++opId;

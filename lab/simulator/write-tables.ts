@@ -96,31 +96,33 @@ function kernelColumns(kernel: Kernel, task: DeviceTask): Row {
   return [kernel.blockDim, mix, kernel.core === 'AI_CORE' ? 'YES' : 'NO', ...shapes, 'N/A', ...pipes(kernel, task)];
 }
 
-/** PipeUtilization metrics that suit the kind of kernel. */
-function pipes(kernel: Kernel, task: DeviceTask): Row {
+/** Shares of time in which each pipe was busy, as PipeUtilization counts them: mac, scalar, mte1, mte2, fixpipe; vec, scalar, mte2, mte3. */
+export function pipeShares(kernel: Kernel, task: DeviceTask): { aic: number[] | null; aiv: number[] | null } {
   const us = micros(task.duration);
   const cube = kernel.core === 'AI_CORE' || kernel.core === 'MIX_AIC';
-  const vector = kernel.core !== 'AI_CORE';
-  const vary = (i: number, ratio: number): number => round3(ratio * jitter(0.01, task.start, task.rank, i));
-  const part = (active: boolean, ratios: number[], miss: number, cores: number): Row => {
-    if (!active) return [0, 0, ...ratios.flatMap(() => [0, 0]), 0];
-    const time = Math.max(0.5, us - 2.1);
-    return [
-      round3(time),
-      Math.round(time * CYCLES_PER_US * cores),
-      ...ratios.flatMap((ratio, i) => [round3(time * vary(i, ratio)), vary(i, ratio)]),
-      miss,
-    ];
-  };
+  const vector = kernel.core !== 'AI_CORE' && kernel.core !== 'AI_CPU';
+  const vary = (ratio: number, i: number): number => round3(ratio * jitter(0.01, task.start, task.rank, i));
   const moves = ['TransData', 'Transpose', 'TensorMove', 'ConcatD', 'GatherV2'].includes(kernel.type);
-  const aic = part(cube, kernel.core === 'MIX_AIC' ? [0.55, 0.18, 0.4, 0.35, 0.12] : [0.82, 0.09, 0.5, 0.46, 0.11], 0.002, kernel.blockDim);
-  const aiv = part(
-    vector,
-    moves ? [0.05, 0.1, 0.5, 0.62] : us < 12 ? [0.1, 0.3, 0.25, 0.18] : [0.38, 0.07, 0.74, 0.52],
-    0.012,
-    kernel.blockDim,
-  );
-  return [...aic, ...aiv, cube ? round3(86 * jitter(0.01, task.start, 3)) : 0];
+  const aic = kernel.pipes?.aic ?? (kernel.core === 'MIX_AIC' ? [0.55, 0.18, 0.4, 0.35, 0.12] : [0.82, 0.09, 0.5, 0.46, 0.11]);
+  const aiv = kernel.pipes?.aiv ?? (moves ? [0.05, 0.1, 0.5, 0.62] : us < 12 ? [0.1, 0.3, 0.25, 0.18] : [0.38, 0.07, 0.74, 0.52]);
+  return { aic: cube ? aic.map(vary) : null, aiv: vector ? aiv.map(vary) : null };
+}
+
+/** PipeUtilization metrics that suit the kind of kernel. */
+function pipes(kernel: Kernel, task: DeviceTask): Row {
+  if (kernel.core === 'AI_CPU') return Array.from({ length: PIPE_COUNT }, () => 'N/A');
+  const us = micros(task.duration);
+  const part = (shares: number[] | null, count: number, miss: number, cores: number): Row => {
+    if (shares === null) return [0, 0, ...Array.from({ length: 2 * count }, () => 0), 0];
+    const time = Math.max(0.5, us - 2.1);
+    return [round3(time), Math.round(time * CYCLES_PER_US * cores), ...shares.flatMap((share) => [round3(time * share), share]), miss];
+  };
+  const { aic, aiv } = pipeShares(kernel, task);
+  return [
+    ...part(aic, 5, 0.002, kernel.blockDim),
+    ...part(aiv, 4, 0.012, kernel.blockDim),
+    aic === null ? 0 : round3(86 * jitter(0.01, task.start, 3)),
+  ];
 }
 
 /** step_trace_time.csv: one row per captured step. */

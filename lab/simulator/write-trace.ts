@@ -2,6 +2,7 @@ import type { Capture, Span } from './capture.ts';
 import { type Clock, micros } from './clock.ts';
 import { commDetail, commName } from './communication.ts';
 import type { DeviceTask, HostOp, Rank, Thread } from './des.ts';
+import { clockSamples } from './frequency.ts';
 import type { Group } from './groups.ts';
 import { cannName, type Launch, launches, plainCalls } from './launches.ts';
 import type { ResolvedSpec } from './spec.ts';
@@ -253,10 +254,10 @@ function* deviceMetadata(input: TraceInput): Generator<Event> {
     lanes.map((name, tid) => [tid, name]),
   );
   yield* process('freq', 'AI Core Freq', label, 14, []);
-  for (const [i, at] of [capture.begin, capture.end].entries()) {
+  for (const { at, mhz } of clockSamples(capture, input.record.clock)) {
     // the closing sample of the real files has no decimals
-    const ts = i === 0 ? input.clock.stamp(at) : input.clock.stamp(at).split('.')[0]!;
-    yield { name: 'AI Core Freq', ts, pid: lanePid(input, 'freq'), tid: 0, args: { MHz: 1800 }, ph: 'C' };
+    const ts = at === capture.end ? input.clock.stamp(at).split('.')[0]! : input.clock.stamp(at);
+    yield { name: 'AI Core Freq', ts, pid: lanePid(input, 'freq'), tid: 0, args: { MHz: mhz }, ph: 'C' };
   }
 }
 
