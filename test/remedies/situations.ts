@@ -18,14 +18,24 @@ type Params = RemedyContext['params'];
 
 /** What the rules hand over, and what they might. */
 export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
+  'align-shapes': [{ tail: 151_936, padded: 152_064, bytes: 303_872 }, {}],
+  'avoid-aicpu': [
+    { ops: 'Mul, Equal', dtypes: 'INT16', cann: '8.0.0' },
+    { ops: 'IndexPutV2, NonZero', dtypes: 'FLOAT, BOOL', cann: null },
+    { ops: 'ArgMin', dtypes: 'DOUBLE', cann: '6.3.RC2' },
+    { ops: 'Cast', dtypes: 'COMPLEX128, INT64', cann: null },
+    {},
+  ],
   'batch-transfer': [{}],
   'broadcast-buffers-off': [{ broadcasts: 48, exposedMs: 19 }, {}],
   'capture-again': [
     { missing: 'ranks,steps,level,trace,stacks,bias,inconsistent', level: 'Level0', steps: 1, ranks: 6 },
     { missing: 'prof-step,repeat,warmup,shapes,activities' },
+    { missing: 'modules,size,cut,export,l2,level2' },
     { missing: 'something-new' },
     {},
   ],
+  'check-frequency': [{ rank: 3, all: false }, { rank: null, all: true }, {}],
   'check-slow-rank': [
     { reason: 'device', rank: 5 },
     { reason: 'more-work', rank: 5 },
@@ -37,6 +47,12 @@ export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
     { iterator: 'single', allRanks: true, intermittent: false, stallMs: 94 },
     { iterator: 'multi', allRanks: false, intermittent: true, stallMs: 9 },
     { iterator: 'multi', allRanks: true, hostSaturated: true },
+    {},
+  ],
+  'drop-casts': [
+    { kind: 'pair', narrows: false, from: 'DT_BF16', to: 'FLOAT' },
+    { kind: 'pair', narrows: true, from: 'FLOAT', to: 'DT_BF16' },
+    { kind: 'weight', passes: 4 },
     {},
   ],
   'expandable-segments': [
@@ -51,6 +67,7 @@ export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
     { kind: 'ranks-missing', present: 6, worldSize: null },
     {},
   ],
+  'fuse-formula': [{ kernels: 4, types: 'Cast, Sub, Exp' }, {}],
   'fuse-small-ops': [
     { where: 'optimizer', kernels: 900, pattern: 'Mul, Add', taskQueue: null },
     { where: 'forward', kernels: 187, pattern: 'Mul, Cast, Add', taskQueue: '1' },
@@ -79,8 +96,6 @@ export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
     {},
   ],
   'no-sync-accumulation': [{ microSteps: 4, exposedMs: 60 }, {}],
-  'release-tensors': [{ operators: 'aten::add, aten::cat' }, { operators: '' }],
-  'rebalance-stages': [{ stages: 4, longest: 2, excessMs: 30 }, { stages: 4, longest: 0, microBatches: 8 }, {}],
   'set-environment': [
     { kind: 'ranks', name: 'HCCL_ALGO', count: 2, of: 8 },
     { kind: 'wrong', name: 'HCCL_RDMA_TC' },
@@ -105,6 +120,9 @@ export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
     { kind: 'symptom', name: 'SOMETHING_NEW' },
     {},
   ],
+  'rebalance-stages': [{ stages: 4, longest: 2, excessMs: 30 }, { stages: 4, longest: 0, microBatches: 8 }, {}],
+  'release-tensors': [{ operators: 'aten::add, aten::cat' }, { operators: '' }],
+  'tune-kernel': [{ reason: 'cores', types: 'Resize', cores: 40 }, { reason: 'cores' }, { reason: 'pipes' }, { reason: 'cache' }, {}],
 };
 
 const DDP_IMPORT = 'from torch.nn.parallel import DistributedDataParallel as DDP\n';
