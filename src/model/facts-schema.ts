@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PIPES, TRANSPORTS } from './capture.ts';
-import { UNGROUPED } from './facts.ts';
+import { GAP_CLASSES, IDLE_CAUSES, type IdleCause, SYNC_KINDS, UNGROUPED } from './facts.ts';
 
 /** Shape of a rank's facts in facts.json. Foreign input: every array index a rule follows is checked to lie inside its table. */
 export const FACTS_SCHEMA = 'npu-advisor.facts/1';
@@ -208,7 +208,7 @@ const Tape = z
     frame: I32,
     frames: z.array(Frame),
     busy: Spans,
-    syncs: z.object({ start: F64, end: F64 }).refine((s) => s.start.length === s.end.length),
+    syncs: z.object({ start: F64, end: F64, site: I32 }).refine((s) => s.start.length === s.end.length && s.start.length === s.site.length),
     optimizer: Spans,
     launchInterval: Num,
   })
@@ -237,6 +237,47 @@ const Links = z
   .refine((l) => [l.op, l.source, l.target, l.transport, l.bytes, l.ms].every((c) => c.length === l.group.length))
   .refine((l) => [l.sampleCall, l.sampleBytes, l.sampleMs].every((c) => c.length === l.sampleLink.length))
   .refine((l) => l.transport.every((t) => t < TRANSPORTS.length) && l.sampleLink.every((i) => i >= 0 && i < l.group.length));
+
+const Cost = z.object({ step: Int, count: Num, host: Num, idle: Num });
+const HostSpan = z.object({ step: Int, start: Num, end: Num, idle: Num });
+const Host = z.object({
+  syncs: z.array(
+    z.object({
+      kind: z.enum(SYNC_KINDS),
+      call: Text,
+      operator: Text,
+      frame: Frame.nullable(),
+      costs: z.array(Cost),
+      worst: z.object({ step: Int, start: Num, end: Num }),
+      besideCollective: Num,
+      beforeGraph: Num,
+    }),
+  ),
+  copies: z.object({
+    costs: z.array(Cost),
+    calls: z.array(
+      HostSpan.extend({
+        syncs: z.array(Int.nonnegative()),
+        node: Int.min(-1),
+        bytes: Num,
+        pageable: z.literal(true).nullable(),
+        frame: Frame.nullable(),
+      }),
+    ),
+  }),
+  gc: z.object({ costs: z.array(Cost), calls: z.array(HostSpan) }).nullable(),
+  allocator: z
+    .object({
+      costs: z.array(Cost),
+      calls: z.array(HostSpan),
+      names: z.array(z.object({ name: Text, count: Num, ns: Num })),
+      releases: z.array(Cost),
+      releaseFrame: Frame.nullable(),
+    })
+    .nullable(),
+  preparation: z.array(HostSpan.extend({ frame: Frame.nullable(), operators: z.array(Text) })),
+  quiet: z.array(HostSpan.extend({ before: Text, after: Text, frame: Frame.nullable() })),
+});
 
 export const RankFactsSchema = z
   .looseObject({
@@ -327,11 +368,32 @@ export const RankFactsSchema = z
       forwardStarts: z.array(z.array(Num)),
       backwards: z.array(z.array(z.tuple([Num, Num]))),
     }),
+    host: Host.nullable(),
+    segments: z
+      .array(
+        z.object({
+          unit: z.enum(['forward', 'phase']),
+          kind: Text.nullable(),
+          basis: z.enum(['annotation', 'graph-replay', 'layer-pattern', 'folder']),
+          start: Num,
+          end: Num,
+          busy: Num,
+        }),
+      )
+      .max(10_000),
     idle: z
       .object({
         steps: z.array(
-          z.object({ step: Int, total: Num, loader: Num, compile: Num, sync: Num, launch: Num, preparing: Num, unexplained: Num }),
+          z.object({
+            step: Int,
+            total: Num,
+            ...(Object.fromEntries(IDLE_CAUSES.map((cause) => [cause, Num])) as Record<IdleCause, typeof Num>),
+            pieces: z.array(Num).length(IDLE_CAUSES.length),
+            leadLaunch: Num,
+            leadUnexplained: Num,
+          }),
         ),
+        lengths: z.array(z.array(Num).length(GAP_CLASSES.length + 1)).length(IDLE_CAUSES.length),
       })
       .nullable(),
     operators: z.array(z.object({ type: Text, core: Text, count: Int, ns: Num })),
@@ -352,6 +414,10 @@ export const RankFactsSchema = z
       (r.casts?.steps.every((s) => [s.removable, s.certain, s.repeated].every((list) => list.every(known))) ?? true) &&
       (r.chains?.steps.every((s) => s.nodes.every(known)) ?? true) &&
       (r.kernels === null || r.kernels.ofNode.length === nodes) &&
-      (r.tape === null || (inside(r.tape.collective, r.collectives.length) && inside(r.tape.step, r.steps.length)))
+      (r.host?.copies.calls.every((c) => known(c.node) && c.syncs.every((s) => s < (r.tape?.syncs.start.length ?? 0))) ?? true) &&
+      (r.tape === null ||
+        (inside(r.tape.collective, r.collectives.length) &&
+          inside(r.tape.step, r.steps.length) &&
+          inside(r.tape.syncs.site, r.host?.syncs.length ?? 0)))
     );
   }, 'an index points outside its table');

@@ -46,6 +46,9 @@ export interface RankFacts {
   readonly frequency: FrequencyFacts | null;
   readonly hardware: Hardware | null;
   readonly phases: PhaseFacts;
+  /** Parts of a capture that has no step marks; at most 5,000, in order. */
+  readonly segments: readonly SegmentFacts[];
+  readonly host: HostFacts | null;
   readonly idle: IdleFacts | null;
   readonly operators: readonly TypeTotal[];
   readonly opStatistic: readonly OperatorRow[];
@@ -121,7 +124,7 @@ export interface CollectiveFacts {
   readonly payload: number;
   /** Part of [start, end) not covered by computing on this rank. */
   readonly exposed: number;
-  /** Last part of it, after which computing went on at once: what computing waited for. */
+  /** Last part of it, when computing went on right after this call or after those behind it: what computing waited for. NaN when unknown. */
   readonly blocked: number;
   /** Host instant of the call; NaN when unknown. */
   readonly launch: number;
@@ -161,8 +164,8 @@ export interface Tape {
   readonly frames: readonly Frame[];
   /** Union of all nodes. */
   readonly busy: Intervals;
-  /** Host calls that waited for the device: [start, end). */
-  readonly syncs: { readonly start: Float64Array; readonly end: Float64Array };
+  /** Host calls that waited for the device: [start, end), and which of `HostFacts.syncs` each belongs to, or -1. */
+  readonly syncs: { readonly start: Float64Array; readonly end: Float64Array; readonly site: Int32Array };
   /** Ranges of `Optimizer.step#…` on the host. */
   readonly optimizer: Intervals;
   /** Median distance of consecutive launches in dense regions, ns: what one launch costs the host. NaN when unknown. */
@@ -325,6 +328,22 @@ export interface FrequencyFacts {
   readonly lowest: { readonly mhz: number; readonly start: number; readonly duration: number };
 }
 
+/**
+ * `forward`: one pass through the model, in captures without step marks. `phase`: the whole capture as the part of a larger program that its
+ * folder names. Segments of one unit never overlap. ns on the device's timeline.
+ */
+export interface SegmentFacts {
+  readonly unit: 'forward' | 'phase';
+  /** What runs in it: `prefill`, `decode`, `mixed`, `rollout`, `update`, `reference`, `reward`; null when nothing tells. */
+  readonly kind: string | null;
+  /** What it was found by. */
+  readonly basis: 'annotation' | 'graph-replay' | 'layer-pattern' | 'folder';
+  readonly start: number;
+  readonly end: number;
+  /** Union of the device work inside. */
+  readonly busy: number;
+}
+
 export interface PhaseFacts {
   /** Per step index: host calls of the model's forward, of the optimizer step, of zero_grad. */
   readonly forwards: readonly number[];
@@ -340,18 +359,141 @@ export interface PhaseFacts {
   readonly backwards: readonly (readonly (readonly [start: number, end: number])[])[];
 }
 
-/** Idle time of the device inside the steps, each ns given to one cause. Sums, ns, by step index. */
+/**
+ * Why the device was idle. In the order in which a stretch is given away: the first cause that was at work takes it.
+ *   gc           the collector of Python ran
+ *   compile      an operator was compiled
+ *   allocator    device memory was taken or given back
+ *   copy         a copy to the device held the host
+ *   sync         the host waited for the device, or had to fill the launch queue again after that
+ *   loader       the training thread waited for a batch
+ *   preparation  the training thread worked on the batch it had fetched
+ *   launch       the host was launching, one launch after the other
+ *   collective   work was queued and the gap begins or ends with a collective
+ *   dependency   work was queued and waited for something else on the device
+ *   unexplained  none of these, or the profile does not show what the host did
+ */
+export const IDLE_CAUSES = [
+  'gc',
+  'compile',
+  'allocator',
+  'copy',
+  'sync',
+  'loader',
+  'preparation',
+  'launch',
+  'collective',
+  'dependency',
+  'unexplained',
+] as const;
+export type IdleCause = (typeof IDLE_CAUSES)[number];
+
+/** Upper ends of the classes of gap lengths, ns; longer gaps are in one class more. */
+export const GAP_CLASSES = [1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9] as const;
+
+/** Idle time of the device inside the steps, each ns given to one cause. ns by step index. */
 export interface IdleFacts {
-  readonly steps: readonly {
-    readonly step: number;
-    readonly total: number;
-    readonly loader: number;
-    readonly compile: number;
-    readonly sync: number;
-    readonly launch: number;
-    readonly preparing: number;
-    readonly unexplained: number;
-  }[];
+  readonly steps: readonly IdleStep[];
+  /** ns of all steps by cause (in the order of `IDLE_CAUSES`), then by length of the gap. */
+  readonly lengths: readonly (readonly number[])[];
+}
+
+export interface IdleStep extends Readonly<Record<IdleCause, number>> {
+  readonly step: number;
+  readonly total: number;
+  /** Stretches of each cause, in the order of `IDLE_CAUSES`. */
+  readonly pieces: readonly number[];
+  /** Parts of `launch` and `unexplained` between the start of the step and its first kernel. */
+  readonly leadLaunch: number;
+  readonly leadUnexplained: number;
+}
+
+/** What one step spent on something on the host, and how long the device was idle because of it. ns. */
+export interface HostCost {
+  readonly step: number;
+  readonly count: number;
+  readonly host: number;
+  readonly idle: number;
+}
+
+/** A stretch of host time and the idle time of the device that it owns, ns. */
+export interface HostSpan {
+  readonly step: number;
+  readonly start: number;
+  readonly end: number;
+  readonly idle: number;
+}
+
+/** What held up the host, as far as the profile shows it. */
+export interface HostFacts {
+  /** Places that wait for the device, those with most host time first. */
+  readonly syncs: readonly SyncSite[];
+  /** Copies to the device that held the host; in order of time, the costliest when there are many. */
+  readonly copies: { readonly costs: readonly HostCost[]; readonly calls: readonly CopyCall[] };
+  /** Pauses of the collector; null when the profiler did not look for them. */
+  readonly gc: { readonly costs: readonly HostCost[]; readonly calls: readonly HostSpan[] } | null;
+  /** Calls that take device memory from the driver or give it back; null when no calls of CANN are recorded. */
+  readonly allocator: AllocatorFacts | null;
+  /** Work of the training thread between a fetch and the first thing it sends to the device, where the profile shows what it did. */
+  readonly preparation: readonly (HostSpan & { readonly frame: Frame | null; readonly operators: readonly string[] })[];
+  /** Longest stretches of the host without any recorded operator or call in which the device ran dry. */
+  readonly quiet: readonly QuietSpan[];
+}
+
+/**
+ * What made the host wait:
+ *   item       a value is read (`.item()`, `bool(tensor)`)
+ *   shape      the size of a result depends on values (`nonzero`, boolean masks, `unique`)
+ *   to-device  a copy to the device
+ *   to-host    a copy from the device
+ *   copy       a copy, the direction is not recorded
+ *   stream, device, event   asked for by name
+ *   release    the allocator gives memory back
+ */
+export const SYNC_KINDS = ['item', 'shape', 'to-device', 'to-host', 'copy', 'stream', 'device', 'event', 'release'] as const;
+export type SyncKind = (typeof SYNC_KINDS)[number];
+
+export interface SyncSite {
+  readonly kind: SyncKind;
+  /** CANN call, or at Level0 the operator that stands for it. */
+  readonly call: string;
+  /** Framework operator that made the call; '' when none encloses it. */
+  readonly operator: string;
+  readonly frame: Frame | null;
+  readonly costs: readonly HostCost[];
+  /** The wait that cost most, ns. */
+  readonly worst: { readonly step: number; readonly start: number; readonly end: number };
+  /** Waits right before or after the launch of a collective, and right before a graph is run. */
+  readonly besideCollective: number;
+  readonly beforeGraph: number;
+}
+
+export interface CopyCall extends HostSpan {
+  /** Positions in `tape.syncs`; node of the tape, or -1. */
+  readonly syncs: readonly number[];
+  readonly node: number;
+  /** NaN when not recorded. */
+  readonly bytes: number;
+  /** The runtime waits after an asynchronous copy only when the host memory is not pinned. null: a blocking copy, from whatever memory. */
+  readonly pageable: true | null;
+  readonly frame: Frame | null;
+}
+
+export interface AllocatorFacts {
+  readonly costs: readonly HostCost[];
+  readonly calls: readonly HostSpan[];
+  readonly names: readonly { readonly name: string; readonly count: number; readonly ns: number }[];
+  /** Times the whole cache was given back, which waits for the device first, and where. */
+  readonly releases: readonly HostCost[];
+  readonly releaseFrame: Frame | null;
+}
+
+export interface QuietSpan extends HostSpan {
+  /** Operator that ended last before, and first after it, on any thread; '' when there is none. */
+  readonly before: string;
+  readonly after: string;
+  /** Long Python function inside it, if one fills most of it. */
+  readonly frame: Frame | null;
 }
 
 export interface TypeTotal {

@@ -1,4 +1,4 @@
-import { covered, type Intervals } from '../base/intervals.ts';
+import { covered, type Intervals, union } from '../base/intervals.ts';
 import { median } from '../base/statistics.ts';
 import { COMMUNICATION, COMPUTE, type RankFacts, type Tape } from '../model/facts.ts';
 
@@ -30,6 +30,10 @@ export interface Removal {
   readonly bodies?: ReadonlyMap<number, number>;
   /** Factor on all host time between launches (a slower host made normal): < 1 shortens. */
   readonly hostFactor?: number;
+  /** Waits of the host that would not be made, positions in `tape.syncs`. The device still finishes in the order it was given. */
+  readonly syncs?: ReadonlySet<number>;
+  /** Device tasks that would start as soon as they can: whatever else held them back goes. */
+  readonly undelayed?: ReadonlySet<number>;
 }
 
 export type Removals = ReadonlyMap<number, Removal>;
@@ -46,6 +50,10 @@ export interface ReplayResult {
 const LAUNCH_TOLERANCE = 40_000;
 const STREAM_TOLERANCE = 40_000;
 const COLLECTIVE_TOLERANCE = 150_000;
+/** Between pipeline stages goes what the next kernels read. */
+const SENDS = /^hcom_(send|receive|batchsendrecv)/i;
+/** The launching thread is behind the calling one by about this, ns. */
+const BEHIND = 2_000_000;
 /** A fetch that finds its batch ready still costs about this long on the host, ns. */
 export const READY_FETCH = 200_000;
 
@@ -73,6 +81,8 @@ interface Plan {
   readonly computeBefore: Int32Array;
   readonly steps: readonly { start: number; lastNode: number }[];
   readonly orphan: readonly number[];
+  /** By wait of the host: the collective launched last before it, when what follows may need its result; else -1. */
+  readonly orders: Int32Array;
 }
 
 /** Matched collectives of the job: which node of which rank takes part. */
@@ -260,7 +270,30 @@ function planOf(rank: ReplayRank): Plan {
     computeBefore,
     steps: lastNodes(rank),
     orphan,
+    orders: ordersOf(rank, byLaunch),
   };
+}
+
+/**
+ * Gradients are reduced while the backward goes on, so what follows a wait there does not need the reduction. Anywhere else the host may
+ * have waited because the next kernels read what the collective brings.
+ */
+function ordersOf({ tape, facts }: ReplayRank, byLaunch: readonly number[]): Int32Array {
+  const backward = union(facts.phases.backwards.flat());
+  const orders = new Int32Array(tape.syncs.start.length).fill(-1);
+  let next = 0;
+  for (let s = 0; s < orders.length; s++) {
+    let last = -1;
+    for (; next < byLaunch.length && tape.launch[byLaunch[next]!]! < tape.syncs.end[s]!; next++) {
+      const node = byLaunch[next]!;
+      if (tape.kind[node] !== COMMUNICATION) continue;
+      // The launching thread runs a little behind the thread that calls.
+      const inBackward = covered(backward, tape.launch[node]! - BEHIND, tape.launch[node]! + 1) > 0;
+      if (!inBackward || SENDS.test(tape.types[tape.type[node]!]!)) last = node;
+    }
+    orders[s] = last;
+  }
+  return orders;
 }
 
 /**
@@ -315,6 +348,10 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
       start: new Float64Array(n).fill(Number.NaN),
       deviceDone: Number.NEGATIVE_INFINITY,
       deviceDoneObserved: Number.NEGATIVE_INFINITY,
+      /** Launched and not known to be done at the wait before. */
+      outstanding: [] as number[],
+      /** Collective whose result the next compute task may need, once no wait orders the two; -1 for none. */
+      unordered: -1,
       stepStart: new Float64Array(plan.steps.length + 1).fill(Number.NaN),
       orphanAt: 0,
     };
@@ -380,7 +417,13 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
       start = Math.max(start, waited + plan.afterCollective[node]!);
     }
     if (start === Number.NEGATIVE_INFINITY) start = tape.start[node]!;
-    start += plan.fixedDelay[node]!;
+    if (s.unordered !== -1 && tape.kind[node] === COMPUTE) {
+      const result = settle(s, s.unordered);
+      if (Number.isNaN(result)) return false;
+      start = Math.max(start, result);
+      s.unordered = -1;
+    }
+    if (s.removal.undelayed?.has(node) !== true) start += plan.fixedDelay[node]!;
     const duration = s.removal.durations?.get(node) ?? tape.duration[node]!;
     s.start[node] = start;
     const m = meeting[r]![node]!;
@@ -404,26 +447,33 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
       const item = plan.items[s.position]!;
       let work = Number.isNaN(s.hostObserved) ? 0 : item.at - s.hostObserved;
       if (item.sync >= 0) {
-        // A sync ends when the device is done with everything issued before, plus what it cost by itself.
         const syncStart = tape.syncs.start[item.sync]!;
         const before = Math.max(0, Math.min(item.at, syncStart) - s.hostObserved);
+        if (removal.syncs?.has(item.sync)) {
+          // The wait may have been what kept a result of another stream from being read too early.
+          if (plan.orders[item.sync] !== -1) s.unordered = plan.orders[item.sync]!;
+          s.host += trimmed(before, s.hostObserved, Math.min(item.at, syncStart), removal);
+          s.hostObserved = item.at;
+          s.position++;
+          moved = true;
+          continue;
+        }
+        // A sync ends when the device is done with what it waited for, plus what it cost by itself.
         let device = Number.NEGATIVE_INFINITY;
         let observed = Number.NEGATIVE_INFINITY;
-        let blocked = false;
-        for (const node of pending(plan, s.position)) {
-          if (removal.nodes?.has(node)) continue;
-          const known = endOf(s, node);
-          if (Number.isNaN(known)) {
-            blocked = true;
-            break;
-          }
-          device = Math.max(device, known);
-        }
-        if (blocked) return moved;
-        for (const node of pending(plan, s.position)) {
+        const later: number[] = [];
+        for (const node of s.outstanding) {
           const end = tape.start[node]! + tape.duration[node]!;
-          if (end <= item.at + 1_000) observed = Math.max(observed, end);
+          if (end > item.at + 1_000) {
+            later.push(node);
+            continue;
+          }
+          const known = endOf(s, node);
+          if (Number.isNaN(known)) return moved;
+          device = Math.max(device, known);
+          observed = Math.max(observed, end);
         }
+        s.outstanding = later;
         device = Math.max(device, s.deviceDone);
         observed = Math.max(observed, s.deviceDoneObserved);
         s.deviceDone = device;
@@ -469,6 +519,7 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
           continue;
         }
         if (!place(s, r, item.node, item.at)) return moved;
+        s.outstanding.push(item.node);
         s.position++;
         moved = true;
         continue;
@@ -485,6 +536,7 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
       }
       const launch = s.host + trimmed(work, s.hostObserved, item.at, removal);
       if (!place(s, r, item.node, launch)) return moved;
+      s.outstanding.push(item.node);
       s.host = launch;
       s.hostObserved = item.at;
       s.position++;
@@ -535,15 +587,6 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
   let skew = 0;
   for (const meet of arrived) if (meet.first < Number.POSITIVE_INFINITY) skew += meet.last - meet.first;
   return fromEnds(begin, ends, skew / 1e6);
-}
-
-/** Nodes issued since the sync before this one. */
-function* pending(plan: Plan, position: number): Generator<number> {
-  for (let k = position - 1; k >= 0; k--) {
-    const item = plan.items[k]!;
-    if (item.sync >= 0) return;
-    if (item.node >= 0) yield item.node;
-  }
 }
 
 /** Host time between two instants after the removal. */

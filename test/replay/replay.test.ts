@@ -44,7 +44,7 @@ function shifted(rank: RankFacts, ns: number): RankFacts {
       start: move(tape.start),
       launch: move(tape.launch),
       busy: { start: move(tape.busy.start), end: move(tape.busy.end) },
-      syncs: { start: move(tape.syncs.start), end: move(tape.syncs.end) },
+      syncs: { ...tape.syncs, start: move(tape.syncs.start), end: move(tape.syncs.end) },
       optimizer: { start: move(tape.optimizer.start), end: move(tape.optimizer.end) },
     },
   };

@@ -1,6 +1,7 @@
 import { covered, type Intervals, union } from '../../base/intervals.ts';
 import { quantile } from '../../base/statistics.ts';
 import type { RankFacts } from '../../model/facts.ts';
+import { heldUp } from '../rank/held-up.ts';
 import type { JobFacts } from './index.ts';
 
 /** A pause is told from ordinary host work when it is this much longer than the longest gap of a usual step, ns. */
@@ -18,11 +19,7 @@ interface Gap {
 function longestGaps(rank: RankFacts): (Gap | null)[] {
   const { tape } = rank;
   if (tape === null) return [];
-  const explained = union([
-    ...(rank.loader?.fetches ?? []).map((f) => [f.start, f.end] as const),
-    ...(rank.compile?.calls ?? []).map((c) => [c.start, c.end] as const),
-    ...Array.from(tape.syncs.start, (s, i) => [s, tape.syncs.end[i]!] as const),
-  ]);
+  const explained = heldUp(rank);
   const launches = tape.launch.filter((t) => !Number.isNaN(t)).sort();
   return rank.steps.map((step) => {
     let best: Gap | null = null;

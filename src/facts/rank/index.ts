@@ -1,4 +1,4 @@
-import { union } from '../../base/intervals.ts';
+import { EMPTY, subtract, union } from '../../base/intervals.ts';
 import type { RankCapture } from '../../model/capture.ts';
 import {
   type Capability,
@@ -15,14 +15,19 @@ import { castFacts } from './casts.ts';
 import { chainFacts } from './chains.ts';
 import { collectiveFacts } from './collectives.ts';
 import { compileFacts } from './compile.ts';
+import { hostOperators } from './enclosing.ts';
 import { fragmentFacts } from './fragments.ts';
 import { fastSpans, frequencyFacts } from './frequency.ts';
-import { idleFacts, idleIntervals, launchOfTaskAt } from './idle.ts';
+import { heldUp } from './held-up.ts';
+import { hostAndIdle } from './host.ts';
+import { idleIntervals, launchOfTaskAt } from './idle.ts';
 import { AI_CPU, kernelFacts, rowsOfNodes, type StepOf } from './kernel-groups.ts';
 import { layoutFacts } from './layout.ts';
 import { loaderFacts } from './loader.ts';
 import { memoryFacts } from './memory.ts';
 import { phaseFacts } from './phases.ts';
+import { segmentFacts } from './segments.ts';
+import { hostSyncs } from './syncs.ts';
 import { buildTape, frameFinder } from './tape.ts';
 import { type StepWindow, stepWindows } from './windows.ts';
 
@@ -31,17 +36,22 @@ const MAX_TYPES = 200;
 /** Tier one: reduces the tables of one rank to its facts. Pure; the capture can be dropped afterwards. */
 export function rankFacts(capture: RankCapture): RankFacts {
   const windows = stepWindows(capture);
-  const rawTape = buildTape(capture, windows);
+  const operators = hostOperators(capture);
+  const syncs = hostSyncs(capture, operators);
+  const rawTape = buildTape(capture, windows, syncs);
   const { calls, nodeCall } = collectiveFacts(capture, windows, rawTape);
   const tape: Tape | null = rawTape === null ? null : { ...rawTape, collective: nodeCall };
   const idle = idleIntervals(tape, windows);
-  const loader = loaderFacts(capture, windows, idle, launchOfTaskAt(tape));
+  // A pause of the collector inside a fetch is the collector's.
+  const collected =
+    capture.trace === null ? EMPTY : union(Array.from(capture.trace.gc.start, (s, i) => [s, s + capture.trace!.gc.duration[i]!] as const));
+  const loader = loaderFacts(capture, windows, subtract(idle, collected), launchOfTaskAt(tape));
   const compile = compileFacts(capture, windows, idle, capture.trace === null ? () => -1 : frameFinder(capture));
-  const owned = union([
-    ...(loader?.fetches ?? []).map((f) => [f.start, f.end] as const),
-    ...(compile?.calls ?? []).map((c) => [c.start, c.end] as const),
-    ...Array.from(tape?.syncs.start ?? [], (s, i) => [s, tape!.syncs.end[i]!] as const),
-  ]);
+  const account =
+    tape === null || windows.length === 0
+      ? { host: null, idle: null }
+      : hostAndIdle({ capture, windows, tape, idle, operators, syncs, loader, compile });
+  const owned = heldUp({ loader, compile, tape, host: account.host });
   const steps = stepFacts(capture, windows, tape);
   const phases = phaseFacts(capture, windows);
   const kernelWork = kernelWorkOf(capture, windows, tape, steps, phases);
@@ -66,7 +76,12 @@ export function rankFacts(capture: RankCapture): RankFacts {
     ...kernelWork,
     hardware: capture.hardware,
     phases,
-    idle: tape === null || windows.length === 0 ? null : idleFacts(tape, windows, idle, loader, compile),
+    segments: segmentFacts(
+      capture,
+      tape,
+      steps.some((s) => s.id !== null),
+    ),
+    ...account,
     operators: typeTotals(capture),
     opStatistic: largest(capture.operators, (o) => o.totalUs),
     apis: largest(capture.apis, (a) => a.totalUs),
@@ -142,7 +157,7 @@ function capabilitiesOf(capture: RankCapture, tape: Tape | null): Set<Capability
   if (capture.collectives.length > 0 || tape?.kind.includes(COMMUNICATION)) has.add('collectives');
   if (capture.collectives.length > 0) has.add('collective-ids');
   if (trace !== null && trace.cann.name.length > 0) has.add('cann-calls');
-  if (trace !== null && trace.frames.length > 0) has.add('stacks');
+  if (trace?.host.frame.some((f) => f >= 0)) has.add('stacks');
   if (capture.memory !== null && capture.memory.series.length > 0) has.add('memory');
   return has;
 }

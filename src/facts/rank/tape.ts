@@ -10,10 +10,6 @@ import { type StepWindow, windowAt } from './windows.ts';
 const NOT_WORK =
   /^(EVENT_|NOTIFY|Notify|Write Value|Write_Value|PLACE_HOLDER|PROFILING_|Capture|MODEL_|STREAM_|Memcpy$|Reduce_Inline|RDMA|SDMA$)/;
 const COPY_NAME = /^(MEMCPY|Memcpy|memcpy)/;
-/** Operators that read a value on the host; from the device it took at least 60 µs in real captures, from host memory at most 11 µs. ns. */
-const DEVICE_READ = 30_000;
-const BLOCKING_OP = /^(aten::(_local_scalar_dense|nonzero|masked_select|_unique2?|unique_dim|equal)|Event::synchronize)$/;
-const BLOCKING = /^AscendCL@aclrt(Synchronize(Stream|Device|Event)|Memcpy$)/;
 
 /** Distinct input shapes kept per rank; a job of dynamic shapes has one per step and operator. */
 const MAX_SHAPES = 2_000;
@@ -29,7 +25,7 @@ function kindOf(name: string, taskType: string): number {
 }
 
 /** Builds the tape of a rank from its trace, or from kernel_details alone (then without launches). null when neither exists. */
-export function buildTape(capture: RankCapture, windows: readonly StepWindow[]): Tape | null {
+export function buildTape(capture: RankCapture, windows: readonly StepWindow[], syncs: Tape['syncs']): Tape | null {
   const { trace, kernels, names } = capture;
   const kind = i32();
   const stream = i32();
@@ -60,8 +56,6 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
   };
   const frameAt = trace === null ? () => -1 : frameFinder(capture);
   const optimizer: [number, number][] = [];
-  const syncStart: number[] = [];
-  const syncEnd: number[] = [];
 
   if (trace !== null && trace.device.name.length > 0) {
     const hcclStreams = new Set<number>();
@@ -133,23 +127,6 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
       if (names.get(trace.host.name[i]!).startsWith('Optimizer.step#'))
         optimizer.push([trace.host.start[i]!, trace.host.start[i]! + trace.host.duration[i]!]);
     }
-    const blocking: [number, number][] = [];
-    for (let i = 0; i < trace.cann.name.length; i++) {
-      if (BLOCKING.test(names.get(trace.cann.name[i]!)))
-        blocking.push([trace.cann.start[i]!, trace.cann.start[i]! + trace.cann.duration[i]!]);
-    }
-    // Level0 has no CANN calls: what blocks is known by the framework's operators only.
-    if (trace.cann.name.length === 0) {
-      for (let i = 0; i < trace.host.name.length; i++) {
-        if (trace.host.duration[i]! >= DEVICE_READ && BLOCKING_OP.test(names.get(trace.host.name[i]!)))
-          blocking.push([trace.host.start[i]!, trace.host.start[i]! + trace.host.duration[i]!]);
-      }
-    }
-    blocking.sort((a, b) => a[0] - b[0]);
-    for (const [from, to] of blocking) {
-      syncStart.push(from);
-      syncEnd.push(to);
-    }
   }
 
   const at = start.view();
@@ -182,7 +159,7 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[]):
     frame: frame.take(order),
     frames: trace?.frames ?? [],
     busy: unionSorted(starts, durations),
-    syncs: { start: Float64Array.from(syncStart), end: Float64Array.from(syncEnd) },
+    syncs: { start: syncs.start, end: syncs.end, site: syncs.site },
     optimizer: union(optimizer),
     launchInterval: launchIntervalOf(launches),
   };
@@ -211,7 +188,8 @@ function shapeTable(
       if (known !== undefined) return known;
       if (list.length === MAX_SHAPES) return -1;
       ids.set(name, list.length);
-      list.push(names.get(name).slice(0, MAX_SHAPE_LENGTH));
+      // The text export quotes the cell, the database does not.
+      list.push(names.get(name).replaceAll('"', '').slice(0, MAX_SHAPE_LENGTH));
       return list.length - 1;
     },
   };
