@@ -49,6 +49,24 @@ const ASKS: Readonly<Record<string, L10n>> = {
     '跳过前 10 个迭代（`skip_first=10`）：其中含编译与初始化。',
   ),
   shapes: both('Set `record_shapes=True`: shapes tell padding and layout apart.', '设置 `record_shapes=True`：用 shape 区分填充与布局。'),
+  modules: both(
+    'Leave `with_modules` off where `with_stack` is on: both record where the code is.',
+    '已开 `with_stack` 时不开 `with_modules`：两者都记录代码位置。',
+  ),
+  size: both(
+    'Keep the capture small: 1 or 2 steps with stacks, timelines of two ranks, tables of all.',
+    '控制采集规模：带调用栈只采 1～2 个迭代，时间线取两张卡，表格取所有卡。',
+  ),
+  cut: both(
+    'Let the run go on until the schedule has ended: a stop while recording cuts the last step.',
+    '让运行持续到 schedule 结束：采集中停止会截断最后一个迭代。',
+  ),
+  export: both(
+    'Parse the raw data again: `torch_npu.profiler.profiler.analyse(path)`.',
+    '重新解析原始数据：`torch_npu.profiler.profiler.analyse(path)`。',
+  ),
+  l2: both('Leave `l2_cache` off unless the L2 cache is the question.', '除非分析 L2 Cache，否则不开 `l2_cache`。'),
+  level2: both('Use Level1: Level2 adds AI CPU details and slows the host.', '使用 Level1：Level2 增加 AI CPU 明细，并拖慢 Host。'),
   activities: both('Record both activities, CPU and NPU.', 'CPU 与 NPU 两种 activity 都要采集。'),
 };
 
@@ -131,6 +149,7 @@ export default {
     `${PROFILE}(on_trace_ready)`,
     `${PROFILE}(record_shapes)`,
     `${PROFILE}(with_stack)`,
+    `${PROFILE}(with_modules)`,
     `${PROFILE}(profile_memory)`,
     `${PROFILE}(experimental_config)`,
     `${PROFILE}.step`,
@@ -149,6 +168,8 @@ export default {
     'torch_npu.profiler._ExperimentalConfig(aic_metrics)',
     'torch_npu.profiler._ExperimentalConfig(gc_detect_threshold)',
     'torch_npu.profiler._ExperimentalConfig(export_type)',
+    'torch_npu.profiler._ExperimentalConfig(l2_cache)',
+    'torch_npu.profiler.profiler.analyse',
     'torch_npu.profiler.ProfilerLevel.Level1',
     'torch_npu.profiler.AiCMetrics.PipeUtilization',
     'torch_npu.profiler.ExportType.Text',

@@ -402,7 +402,8 @@ function jobSection(job: JobFacts, lang: Lang): Report['job'] {
     groups: { en: 'from the communication groups', zh: '由通信组得出' },
     links: { en: 'from the link ids in communication_matrix.json only', zh: '仅由 communication_matrix.json 的链路编号得出' },
   };
-  const why: Record<'first' | 'slow', L10n> = {
+  const why: Record<'first' | 'slow' | 'cut', L10n> = {
+    cut: { en: 'last step, cut off: the profiler was stopped while it recorded', zh: '最后一个迭代，不完整：profiler 在采集中被停止' },
     first: { en: 'first captured step, may hold warm-up', zh: '采集的首个迭代，可能包含预热' },
     slow: { en: 'first step, far slower than the others', zh: '首个迭代，明显慢于其余迭代' },
   };

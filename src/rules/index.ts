@@ -18,6 +18,7 @@ import memoryPeak from './memory-peak/index.ts';
 import opRecompile from './op-recompile/index.ts';
 import pipeUtilisation from './pipe-utilisation/index.ts';
 import profileQuality from './profile-quality/index.ts';
+import profilerConfig from './profiler-config/index.ts';
 import regression from './regression/index.ts';
 import slowLink from './slow-link/index.ts';
 import slowRank from './slow-rank/index.ts';
@@ -47,6 +48,7 @@ export const RULES: readonly Rule[] = [
   opRecompile,
   pipeUtilisation,
   profileQuality,
+  profilerConfig,
   regression,
   slowLink,
   slowRank,

@@ -1,5 +1,5 @@
 import { mad, median } from '../../base/statistics.ts';
-import type { RankFacts } from '../../model/facts.ts';
+import { COMPUTE, type RankFacts } from '../../model/facts.ts';
 
 /** The job's steps over all ranks: which are used, which are dropped and why, and how long one takes. ms. */
 export interface JobSteps {
@@ -7,7 +7,7 @@ export interface JobSteps {
   readonly used: readonly number[];
   /** Indices into each rank's `steps` of the used steps. */
   readonly usedIndex: readonly number[];
-  readonly dropped: readonly { step: number; why: 'first' | 'slow'; ms: number; medianMs: number }[];
+  readonly dropped: readonly { step: number; why: 'first' | 'slow' | 'cut'; ms: number; medianMs: number }[];
   readonly stepTimeMs: number | null;
   readonly basis: 'distance' | 'host-step' | 'device-span' | 'none';
   readonly noiseMs: number | null;
@@ -50,6 +50,11 @@ export function jobSteps(ranks: readonly RankFacts[]): JobSteps {
       dropped.push({ step: id(0), why: 'slow', ms: times[0]!, medianMs: middle });
     }
   }
+  const last = count - 1;
+  if (keep.size > 1 && keep.has(last) && isCut(source, last)) {
+    keep.delete(last);
+    dropped.push({ step: id(last), why: 'cut', ms: times[last]!, medianMs: median([...keep].map((s) => times[s]!)) });
+  }
   const usedIndex = [...keep];
   const perStepMs = usedIndex.map((s) => times[s]!).filter((v) => !Number.isNaN(v));
   const stepTimeMs = median(perStepMs);
@@ -70,4 +75,21 @@ export function jobSteps(ranks: readonly RankFacts[]): JobSteps {
     pace,
     perStepMs,
   };
+}
+
+/** A whole step launches nearly as many kernels as the others. */
+const WHOLE = 0.9;
+
+/** The profiler was stopped while it recorded (fewer steps than its schedule asks for), and the last step holds less work than the others. */
+function isCut(ranks: readonly RankFacts[], last: number): boolean {
+  return ranks.some((rank) => {
+    const active = rank.settings.schedule?.active ?? 0;
+    if (!(active > rank.steps.length) || rank.steps.length !== last + 1 || rank.tape === null) return false;
+    const kernels = new Array<number>(last + 1).fill(0);
+    for (let i = 0; i < rank.tape.step.length; i++) {
+      const step = rank.tape.step[i]!;
+      if (rank.tape.kind[i] === COMPUTE && step >= 0 && step <= last) kernels[step] = kernels[step]! + 1;
+    }
+    return kernels[last]! < WHOLE * median(kernels.slice(0, last));
+  });
 }

@@ -1,4 +1,3 @@
-import { hostBias } from '../../facts/job/per-step.ts';
 import type { Message } from '../../model/lang.ts';
 import { defineRule, type RawEvidence } from '../../model/rule.ts';
 
@@ -79,16 +78,6 @@ export default defineRule({
       } else if (!job.ranks.some((r) => r.capabilities.has('stacks'))) {
         add('stacks', { text: { en: 'no call stacks: causes cannot be placed on a line of code', zh: '没有调用栈：无法定位到代码行' } });
       }
-      const bias = [...new Set(job.ranks.flatMap(hostBias))];
-      if (bias.length > 0) {
-        add('bias', {
-          text: {
-            en: '{options:code} slow the host, so host-side costs look larger than they are',
-            zh: '{options:code} 会拖慢 Host，Host 侧耗时偏大',
-          },
-          params: { options: bias },
-        });
-      }
       for (const [i, rank] of job.ranks.entries()) {
         const row = rank.steps.find((s) => {
           const b = s.breakdown;
@@ -112,9 +101,7 @@ export default defineRule({
         }
       }
     }
-    // Options that a stack capture needs are its price, not a fault.
-    const serious = lacking.filter((l) => l !== 'bias');
-    if (serious.length === 0) {
+    if (lacking.length === 0) {
       return {
         outcome: 'pass',
         reason: { text: { en: 'all ranks, several steps, traces and stacks are here', zh: '卡、迭代、trace 与调用栈齐全' } },
@@ -126,10 +113,10 @@ export default defineRule({
         {
           title: {
             text:
-              serious.length === 1
+              lacking.length === 1
                 ? { en: 'The capture leaves one question open', zh: '本次采集有 1 个问题无法回答' }
                 : { en: 'The capture leaves {n:int} questions open', zh: '本次采集有 {n:int} 个问题无法回答' },
-            params: { n: serious.length },
+            params: { n: lacking.length },
           },
           ranks: [],
           steps: job.steps.used,
