@@ -14,6 +14,7 @@ import { causeOfRegression, comparisonSection, type FindingChange, findingChange
 import { gapHistogram, idleAccount } from './idle-account.ts';
 import { silence, tableNotes } from './limits-of-data.ts';
 import { type Estimate, estimate, estimateTogether, explainedSkew } from './savings.ts';
+import { segmentNotes, spanHolds } from './segment-notes.ts';
 
 /** Shares of the step from which a finding has a severity. */
 const CRITICAL = 0.15;
@@ -201,7 +202,7 @@ export function buildReport(input: ReportInput): Report {
       status: i.status,
       note: i.note === null ? '' : say(i.note, lang),
     })),
-    notes: [...whereTheStepGoes(job, lang), ...[...tableNotes(job), ...input.notes].map((n) => say(n, lang))],
+    notes: [...whereTheStepGoes(job, lang), ...[...segmentNotes(job.ranks), ...tableNotes(job), ...input.notes].map((n) => say(n, lang))],
     missing: missingSection(job, lang),
     views: views(job, findings),
   };
@@ -407,6 +408,7 @@ function jobSection(job: JobFacts, lang: Lang): Report['job'] {
     first: { en: 'first captured step, may hold warm-up', zh: '采集的首个迭代，可能包含预热' },
     slow: { en: 'first step, far slower than the others', zh: '首个迭代，明显慢于其余迭代' },
   };
+  const holds = steps.basis === 'device-span' ? spanHolds(ranks) : null;
   const pick = <T>(value: (r: (typeof ranks)[number]) => T | null): T | null => {
     for (const r of ranks) {
       const v = value(r);
@@ -423,7 +425,7 @@ function jobSection(job: JobFacts, lang: Lang): Report['job'] {
     steps: [...steps.used],
     droppedSteps: steps.dropped.map((d) => ({ step: d.step, why: why[d.why][lang] })),
     stepTimeMs: steps.stepTimeMs === null ? null : round(steps.stepTimeMs),
-    stepBasis: basis[steps.basis][lang],
+    stepBasis: holds === null ? basis[steps.basis][lang] : `${basis[steps.basis][lang]}${lang === 'en' ? '; ' : '；'}${holds[lang]}`,
     stepNoiseMs: steps.noiseMs === null ? null : round(steps.noiseMs),
     framework: ranks.some((r) => r.settings.framework === 'MindSpore') ? 'MindSpore' : pick((r) => r.settings.framework ?? null),
     samplesPerStep: batch.samplesPerStep,

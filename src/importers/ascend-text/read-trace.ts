@@ -318,7 +318,7 @@ export async function readTrace(
       table.start.push(start);
       table.duration.push(duration);
       table.tid.push(tid);
-      if (cat === CAT_CPU_OP) {
+      if (cat === CAT_CPU_OP || cat === CAT_ANNOTATION) {
         table.taskType.push(-2);
         table.frame.push(frameOf(ev));
       } else {
