@@ -11,7 +11,9 @@ export function readCounters({ db }: DeviceInput, kernels: KernelColumns): void 
   if (table === null || strings === null || !['globalTaskId', 'name', 'value'].every((c) => table.has(c))) return;
   if (!strings.has('id') || !strings.has('value')) return;
   const figures = new Map<number, number>();
-  for (const [id, name] of db.rows(`SELECT "id", substr("value", 1, 60) FROM "STRING_IDS" WHERE "value" LIKE '%_ratio'`)) {
+  for (const [id, name] of db.rows(
+    `SELECT "id", substr("value", 1, 60) FROM "STRING_IDS" WHERE CASE WHEN octet_length("value") <= 60 THEN "value" LIKE '%_ratio' END`,
+  )) {
     const found = typeof name === 'string' ? pipeFigure(name) : null;
     if (typeof id === 'number' && Number.isInteger(id) && found !== null && !found.part) figures.set(id, found.figure);
   }
