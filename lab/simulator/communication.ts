@@ -70,11 +70,13 @@ function linksOf(task: DeviceTask, local: number): Link[] {
     peers.push({ peer, transport: sameNode ? 'HCCS' : 'RDMA' });
   }
   const total = task.ownBytes * TRAFFIC[op](group.ranks.length);
-  const slowdown = (peer: number): number => slowLinks.find(({ ranks }) => ranks.includes(task.rank) && ranks.includes(peer))?.factor ?? 1;
+  /** Only what moves over a slow link takes longer there. */
+  const excess = (peer: number): number =>
+    (slowLinks.find(({ ranks }) => ranks.includes(task.rank) && ranks.includes(peer))?.factor ?? 1) - 1;
   return peers.map(({ peer, transport }) => ({
     peer,
     transport,
     bytes: Math.round(total / peers.length / 512) * 512,
-    ns: Math.round((fixedNs + movedNs * slowdown(group.ranks[peer]!)) * 0.82 * jitter(0.02, index, task.rank, peer, 41)),
+    ns: Math.round(((fixedNs + movedNs) * 0.82 + movedNs * excess(group.ranks[peer]!)) * jitter(0.02, index, task.rank, peer, 41)),
   }));
 }

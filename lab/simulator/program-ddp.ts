@@ -31,6 +31,8 @@ import { stackKey } from './stacks.ts';
 
 /** Bytes of one coalesced broadcast of module buffers, as DistributedDataParallel uses it. */
 const BROADCAST_BUCKET_BYTES = 250 * 1024 * 1024;
+/** Gradient buckets of a slow step take so many times as long. */
+const SLOW_STEP_STRETCH = 12;
 const GRAD_BUCKET_BYTES = 25 * 1024 * 1024;
 /** Gradient buckets that run beside the backward of a job whose links are contended. */
 const CONTENDED_SHARE = 0.5;
@@ -66,6 +68,7 @@ function lateRank(plan: Plan, step: number): number {
 /** Host time that no operator explains, on the rank that is late in this step. */
 export function lateness(plan: Plan, rank: Rank): void {
   if (plan.jitterUs > 0 && lateRank(plan, rank.step) === rank.rank) rank.now += Math.round(plan.jitterUs * 1000);
+  rank.now += Math.round(plan.slowStepUs('pause', rank.rank, rank.step) * 1000);
 }
 
 function* microStep(engine: Engine, plan: Plan, rank: Rank, faults: StepFaults, micro: number, reduce: boolean): HostProgram {
@@ -143,9 +146,11 @@ function* ddpBackward(engine: Engine, plan: Plan, rank: Rank, saved: Saved[], lo
   const late: number[] = [];
   let filled = 0;
   let buckets = 0;
-  const total = Math.ceil((saved.length / plan.model.layer.length) * (LAYER_GRAD_BYTES / GRAD_BUCKET_BYTES));
+  // Three matrices fill a bucket, four are in a layer.
+  const total = Math.floor((4 * plan.spec.layers) / 3);
   function* reduceNow(bytes: number): HostProgram {
-    const stretch = buckets++ < CONTENDED_SHARE * total ? plan.bucketStretch : 1;
+    const slow = plan.slowStepUs('collective', rank.rank, rank.step) > 0 ? SLOW_STEP_STRETCH : 1;
+    const stretch = slow * (buckets++ < CONTENDED_SHARE * total ? plan.bucketStretch : 1);
     works.push(yield* collective(engine, rank, group, 'allReduce', bytes, '', { stretch }));
   }
   function* reduceBucket(bytes: number): HostProgram {
