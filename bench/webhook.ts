@@ -31,7 +31,7 @@ export const analyseArtifact: AnalyseArtifact = async (_, { onProgress, signal }
   for (let done = 0; !signal.aborted; done++) {
     const slice = performance.now() + 50;
     while (performance.now() < slice) JSON.parse(JSON.stringify({ at: performance.now(), values: [1, 2, 3] }));
-    onProgress({ phase: 'computing', done, total: 0 });
+    onProgress({ phase: 'read', done, total: 0 });
     await new Promise((resolve) => setImmediate(resolve));
   }
   throw new Error('stopped');

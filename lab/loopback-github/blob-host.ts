@@ -138,7 +138,8 @@ async function* chunks(artifact: Artifact, start: number, end: number): AsyncGen
 async function send(artifact: Artifact, start: number, end: number, { response, entry }: BlobExchange): Promise<void> {
   let at = start;
   for await (const chunk of chunks(artifact, start, end)) {
-    const cut = artifact.truncateAt === null ? chunk.length : Math.max(0, Math.min(chunk.length, artifact.truncateAt - at));
+    const { truncateAt } = artifact;
+    const cut = truncateAt === null || start >= truncateAt ? chunk.length : Math.min(chunk.length, truncateAt - at);
     if (artifact.slowBytesPerSecond !== null) await sleep((chunk.length / artifact.slowBytesPerSecond) * 1000);
     if (response.destroyed) return;
     entry.bytes += cut;

@@ -15,6 +15,8 @@ export interface FaultOptions {
   headers?: { [name: string]: string };
   /** Wait this long first. */
   hangMs?: number;
+  /** Wait for this first. */
+  waitFor?: Promise<unknown>;
   /** Close the connection without an answer. */
   dropConnection?: boolean;
   /** `before` (default): the state stays as it is. `after`: the change was made, only the answer is lost. */

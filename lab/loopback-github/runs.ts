@@ -113,7 +113,7 @@ export interface ArtifactOptions {
   declaredSize?: number;
   contentType?: string;
   slowBytesPerSecond?: number;
-  /** Break the connection after this many bytes of the file. */
+  /** Break the connection after this many bytes of the file; a request that begins behind them is served. */
   truncateAt?: number;
   /** Send no Content-Length. */
   omitLength?: boolean;

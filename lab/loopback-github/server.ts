@@ -86,6 +86,7 @@ function write(response: ServerResponse, answer: Answer, extra: { [name: string]
 
 /** Carries a fault out; false when the exchange goes on after it. */
 async function fail(fault: Fault, response: ServerResponse, entry: Exchange): Promise<boolean> {
+  await fault.waitFor;
   if (fault.hangMs) await sleep(fault.hangMs);
   if (fault.dropConnection) {
     response.destroy();

@@ -1,9 +1,12 @@
 import type { EngineOptions } from '../engine/analyse.ts';
 import type { Report } from '../model/report.ts';
+import type { WantedParts } from '../sources/index.ts';
 
 /** What the analysis process is given: files on disk, settings and source text. No token, no address. */
 export interface AnalysisRequest {
   readonly paths: readonly string[];
+  /** Those of the paths that are zips of which only the wanted files were fetched. */
+  readonly partial: readonly string[];
   readonly options: EngineOptions;
   readonly source: {
     readonly files: readonly (readonly [path: string, text: string])[];
@@ -11,10 +14,21 @@ export interface AnalysisRequest {
   } | null;
 }
 
+/** A task of the analysis process. `parts`: of zips on disk of which only the directory is there, what an analysis will want. */
+export type AnalysisTask =
+  | { readonly kind: 'analyse'; readonly request: AnalysisRequest }
+  | { readonly kind: 'parts'; readonly paths: readonly string[] };
+
+export type PartsAnswer =
+  | { readonly ok: true; readonly parts: WantedParts }
+  | { readonly ok: false; readonly code: string; readonly message: string; readonly hint: string };
+
 export interface AnalysisProgress {
-  readonly phase: string;
+  readonly phase: 'read' | 'diagnose';
   readonly done: number;
   readonly total: number;
+  /** Ranks whose files have all been read. */
+  readonly ranks?: { readonly done: number; readonly total: number } | undefined;
 }
 
 /** The function an analyser module exports as `analyseArtifact`. */
@@ -28,8 +42,13 @@ export type AnalysisMessage =
   | { readonly type: 'started' }
   | { readonly type: 'progress'; readonly progress: AnalysisProgress }
   | { readonly type: 'report'; readonly report: Report }
+  | { readonly type: 'parts'; readonly answers: readonly PartsAnswer[] }
   | { readonly type: 'refused'; readonly code: string; readonly message: string; readonly hint: string }
   | { readonly type: 'defect'; readonly message: string; readonly stack: string };
 
 /** Codes of errors about the upload itself begin with this. */
 export const ARCHIVE_ERROR = 'archive/';
+/** An analysis asked for a file that was left out: `wantedFiles` and an importer disagree. */
+export const NOT_FETCHED = 'not-fetched';
+/** The process ran out of memory. */
+export const OUT_OF_MEMORY = 'analysis-memory';

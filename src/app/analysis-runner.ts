@@ -1,9 +1,16 @@
-import { fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { AdviseError } from '../base/errors.ts';
 import type { Report } from '../model/report.ts';
-import type { AnalysisMessage, AnalysisProgress, AnalysisRequest } from './analysis-protocol.ts';
+import {
+  type AnalysisMessage,
+  type AnalysisProgress,
+  type AnalysisRequest,
+  type AnalysisTask,
+  OUT_OF_MEMORY,
+  type PartsAnswer,
+} from './analysis-protocol.ts';
 import { siblingModule } from './sibling-module.ts';
 
 export interface AnalysisLimits {
@@ -17,11 +24,18 @@ export interface AnalysisHooks {
   readonly onStarted?: () => void;
 }
 
-export type RunAnalysis = (request: AnalysisRequest, hooks: AnalysisHooks) => Promise<Report>;
+/** The analysis process, started anew for each task. Whatever reads foreign bytes happens in it. */
+export interface AnalysisRunner {
+  analyse(request: AnalysisRequest, hooks: AnalysisHooks): Promise<Report>;
+  /** What must be fetched of zips of which only the directory is on disk. */
+  parts(paths: readonly string[], hooks: AnalysisHooks): Promise<readonly PartsAnswer[]>;
+}
 
-const MEMORY_POLL_MS = 500;
+const MEMORY_POLL_MS = 250;
 const PAGE = 4096;
 const NICENESS = 10;
+/** A directory of 200,000 files is read in two seconds. */
+const PARTS_TIMEOUT_MS = 60_000;
 
 /** Resident memory of a process in MB, where the system tells (Linux); buffers count there and not in the heap limit. */
 function residentMb(pid: number): number {
@@ -41,29 +55,51 @@ function beNice(pid: number | undefined): void {
   }
 }
 
+function tooLarge(): AdviseError {
+  return new AdviseError(
+    OUT_OF_MEMORY,
+    'the profile needs more memory than this installation allows',
+    'Upload fewer steps or ranks, or let the operator raise NPU_ADVISOR_ANALYSIS_MEMORY_MB.',
+  );
+}
+
+function tooSlow(timeoutMs: number): AdviseError {
+  const hint = 'Upload fewer steps or ranks, or let the operator raise NPU_ADVISOR_ANALYSIS_TIMEOUT_S.';
+  return new AdviseError('analysis-timeout', `the analysis took longer than ${Math.round(timeoutMs / 1000)} s`, hint);
+}
+
 /**
  * Runs analyses in a process of their own, with a limit on time and memory and an environment that holds no secrets.
  * `analyser` is the address of the module that exports `analyseArtifact`; `scratch` is where it may write.
  */
-export function createAnalysisRunner(analyser: string, limits: AnalysisLimits, scratch: string): RunAnalysis {
-  return (request, hooks) =>
-    new Promise<Report>((resolve, reject) => {
-      const child = fork(siblingModule('analysis-worker', import.meta.url), [analyser], {
-        execArgv: [
-          `--max-old-space-size=${Math.floor(limits.memoryMb)}`,
-          '--disable-warning=ExperimentalWarning',
-          // Reading only, apart from its own scratch folder; no processes of its own. The Python parser is an addon.
-          '--permission',
-          '--allow-fs-read=*',
-          `--allow-fs-write=${scratch}`,
-          '--allow-worker',
-          '--allow-addons',
-        ],
-        env: { PATH: process.env.PATH ?? '', TMPDIR: scratch, NODE_ENV: 'production' },
-        cwd: scratch,
-        stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-        serialization: 'advanced',
-      });
+export function createAnalysisRunner(analyser: string, limits: AnalysisLimits, scratch: string): AnalysisRunner {
+  const start = (): ChildProcess =>
+    fork(siblingModule('analysis-worker', import.meta.url), [analyser], {
+      execArgv: [
+        `--max-old-space-size=${Math.floor(limits.memoryMb)}`,
+        '--disable-warning=ExperimentalWarning',
+        // Reading only, apart from its own scratch folder; no processes of its own. The Python parser is an addon.
+        '--permission',
+        '--allow-fs-read=*',
+        `--allow-fs-write=${scratch}`,
+        '--allow-worker',
+        '--allow-addons',
+      ],
+      env: { PATH: process.env.PATH ?? '', TMPDIR: scratch, NODE_ENV: 'production' },
+      cwd: scratch,
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      serialization: 'advanced',
+    });
+
+  /** Runs one task; `answer` picks its result out of the messages. */
+  const run = <T>(
+    task: AnalysisTask,
+    hooks: AnalysisHooks,
+    timeoutMs: number,
+    answer: (message: AnalysisMessage) => T | undefined,
+  ): Promise<T> =>
+    new Promise<T>((resolve, reject) => {
+      const child = start();
       beNice(child.pid);
       let stderr = '';
       let settled = false;
@@ -71,30 +107,20 @@ export function createAnalysisRunner(analyser: string, limits: AnalysisLimits, s
         stderr = (stderr + text).slice(-4000);
       });
 
-      const finish = (outcome: Report | Error): void => {
+      const end = (settle: () => void): void => {
         if (settled) return;
         settled = true;
         clearTimeout(timer);
         clearInterval(memory);
         hooks.signal.removeEventListener('abort', abort);
         child.kill('SIGKILL');
-        if (outcome instanceof Error) reject(outcome);
-        else resolve(outcome);
+        settle();
       };
-      const tooLarge = (): AdviseError =>
-        new AdviseError(
-          'analysis-memory',
-          'the profile needs more memory than this installation allows',
-          'Upload fewer steps or ranks, or let the operator raise NPU_ADVISOR_ANALYSIS_MEMORY_MB.',
-        );
-      const abort = (): void => finish(hooks.signal.reason instanceof Error ? hooks.signal.reason : new Error('the analysis was stopped'));
-      const timer = setTimeout(() => {
-        const seconds = Math.round(limits.timeoutMs / 1000);
-        const hint = 'Upload fewer steps or ranks, or let the operator raise NPU_ADVISOR_ANALYSIS_TIMEOUT_S.';
-        finish(new AdviseError('analysis-timeout', `the analysis took longer than ${seconds} s`, hint));
-      }, limits.timeoutMs);
+      const fail = (error: Error): void => end(() => reject(error));
+      const abort = (): void => fail(hooks.signal.reason instanceof Error ? hooks.signal.reason : new Error('the analysis was stopped'));
+      const timer = setTimeout(() => fail(tooSlow(timeoutMs)), timeoutMs);
       const memory = setInterval(() => {
-        if (child.pid !== undefined && residentMb(child.pid) > limits.memoryMb) finish(tooLarge());
+        if (child.pid !== undefined && residentMb(child.pid) > limits.memoryMb) fail(tooLarge());
       }, MEMORY_POLL_MS);
       if (hooks.signal.aborted) return abort();
       hooks.signal.addEventListener('abort', abort);
@@ -105,20 +131,32 @@ export function createAnalysisRunner(analyser: string, limits: AnalysisLimits, s
           case 'started':
             return hooks.onStarted?.();
           case 'progress':
-            return hooks.onProgress?.(message.progress);
-          case 'report':
-            return finish(message.report);
+            if (!settled) hooks.onProgress?.(message.progress);
+            return;
           case 'refused':
-            return finish(new AdviseError(message.code, message.message, message.hint));
+            return fail(message.code === OUT_OF_MEMORY ? tooLarge() : new AdviseError(message.code, message.message, message.hint));
           case 'defect':
-            return finish(Object.assign(new Error(`the analysis failed: ${message.message}`), { stack: message.stack }));
+            return fail(Object.assign(new Error(`the analysis failed: ${message.message}`), { stack: message.stack }));
+          default: {
+            const result = answer(message);
+            if (result !== undefined) end(() => resolve(result));
+          }
         }
       });
-      child.on('error', (error) => finish(error));
+      child.on('error', fail);
       child.on('exit', (code, signal) => {
         const isMemory = /heap out of memory|allocation failed/i.test(stderr);
-        finish(isMemory ? tooLarge() : new Error(`the analysis process ended with ${signal ?? code}: ${stderr.slice(-500)}`));
+        fail(isMemory ? tooLarge() : new Error(`the analysis process ended with ${signal ?? code}: ${stderr.slice(-500)}`));
       });
-      child.send(request);
+      child.send(task);
     });
+
+  return {
+    analyse: (request, hooks) =>
+      run({ kind: 'analyse', request }, hooks, limits.timeoutMs, (message) => (message.type === 'report' ? message.report : undefined)),
+    parts: (paths, hooks) =>
+      run({ kind: 'parts', paths }, hooks, Math.min(PARTS_TIMEOUT_MS, limits.timeoutMs), (message) =>
+        message.type === 'parts' ? message.answers : undefined,
+      ),
+  };
 }

@@ -1,5 +1,5 @@
 import { AdviseError, messageOf } from '../base/errors.ts';
-import type { AnalyseArtifact, AnalysisMessage, AnalysisRequest } from './analysis-protocol.ts';
+import { type AnalyseArtifact, type AnalysisMessage, type AnalysisTask, OUT_OF_MEMORY } from './analysis-protocol.ts';
 
 /**
  * The analysis process: reads foreign files, so it has no token, no store and its own memory limit. It ends when its parent does.
@@ -15,16 +15,23 @@ function send(message: AnalysisMessage): Promise<void> {
   });
 }
 
-async function analyse(request: AnalysisRequest): Promise<void> {
+async function work(task: AnalysisTask): Promise<void> {
   try {
     await send({ type: 'started' });
+    if (task.kind === 'parts') {
+      const { partsOf } = await import('./parts.ts');
+      await send({ type: 'parts', answers: await partsOf(task.paths) });
+      return;
+    }
     const module = (await import(process.argv[2]!)) as { analyseArtifact: AnalyseArtifact };
     let lastSent = 0;
-    const report = await module.analyseArtifact(request, {
+    let phase = '';
+    const report = await module.analyseArtifact(task.request, {
       signal: controller.signal,
       onProgress: (progress) => {
-        if (Date.now() - lastSent < 200) return;
+        if (progress.phase === phase && Date.now() - lastSent < 200) return;
         lastSent = Date.now();
+        phase = progress.phase;
         void send({ type: 'progress', progress });
       },
     });
@@ -33,6 +40,9 @@ async function analyse(request: AnalysisRequest): Promise<void> {
     if (error instanceof AdviseError || (error instanceof Error && error.name === 'AdviseError')) {
       const { code, message, hint } = error as AdviseError;
       await send({ type: 'refused', code, message, hint });
+    } else if (error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY') {
+      // A reading thread has a heap of its own.
+      await send({ type: 'refused', code: OUT_OF_MEMORY, message: error.message, hint: '' });
     } else {
       await send({ type: 'defect', message: messageOf(error), stack: error instanceof Error ? (error.stack ?? '') : '' });
     }
@@ -40,4 +50,4 @@ async function analyse(request: AnalysisRequest): Promise<void> {
   // Stays until the parent has read the message and ends it.
 }
 
-process.once('message', (request) => void analyse(request as AnalysisRequest));
+process.once('message', (task) => void work(task as AnalysisTask));

@@ -42,6 +42,7 @@ export const VARIABLES = [
   { name: 'NPU_ADVISOR_ANALYSES', default: '1', description: 'Analyses that run at the same time in this process.' },
   { name: 'NPU_ADVISOR_ATTEMPTS', default: '4', description: 'Tries before a job gives up and says so on the check.' },
   { name: 'NPU_ADVISOR_RETRY_DELAY_S', default: '10', description: 'Pause before the second try; it doubles with every further one.' },
+  { name: 'NPU_ADVISOR_PROGRESS_S', default: '15', description: 'How often a check shows how far a long analysis is; 0 never.' },
   { name: 'NPU_ADVISOR_SWEEP_S', default: '30', description: 'How often deadlines and forgotten work are looked for.' },
   { name: 'NPU_ADVISOR_DRAIN_S', default: '25', description: 'How long running jobs may go on after SIGTERM.' },
   { name: 'LOG_LEVEL', default: 'info', description: '`debug`, `info`, `warn` or `error`.' },
@@ -80,6 +81,7 @@ export interface ServerOptions {
   readonly analyses: number;
   readonly attempts: number;
   readonly retryDelaySeconds: number;
+  readonly progressMs: number;
   readonly sweepMs: number;
   readonly drainMs: number;
   readonly logLevel: string;
@@ -147,6 +149,7 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Serv
     analyses: number('NPU_ADVISOR_ANALYSES', 1, 64),
     attempts: number('NPU_ADVISOR_ATTEMPTS', 1, 20),
     retryDelaySeconds: number('NPU_ADVISOR_RETRY_DELAY_S', 0, 3600),
+    progressMs: number('NPU_ADVISOR_PROGRESS_S', 0, 3600) * 1000,
     sweepMs: number('NPU_ADVISOR_SWEEP_S', 0.2, 3600) * 1000,
     drainMs: number('NPU_ADVISOR_DRAIN_S', 0, 3600) * 1000,
     logLevel: get('LOG_LEVEL') ?? 'info',

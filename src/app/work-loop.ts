@@ -65,7 +65,7 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
       throttle: !options.isTest,
       log,
     }),
-    runAnalysis: createAnalysisRunner(pathToFileURL(analyser).href, limits, scratch),
+    analysis: createAnalysisRunner(pathToFileURL(analyser).href, limits, scratch),
     policy: createOutboundPolicy(options.artifactHosts, options.apiUrl),
     catalog: new Map(RULES.map((rule) => [rule.id, Object.keys(rule.options)])),
     log,

@@ -50,6 +50,15 @@ export interface GitHubOptions {
   readonly log: Logger;
 }
 
+type OnLimit = (seconds: number, request: { method: string; url: string; request: { bestEffort?: boolean } }) => boolean;
+
+interface ThrottleOptions {
+  readonly enabled: boolean;
+  readonly id: string;
+  readonly onRateLimit: OnLimit;
+  readonly onSecondaryRateLimit: OnLimit;
+}
+
 /** Tokens live an hour; a job may take a while after it got one. */
 const TOKEN_REUSE_MS = 20 * 60_000;
 
@@ -63,7 +72,18 @@ export function createGitHub(options: GitHubOptions): GitHub {
     ...(options.throttle ? {} : { retry: { retryAfterBaseValue: 50 } }),
   } as ConstructorParameters<typeof ProbotOctokit>[0];
   // GitHub counts by installation, so one that writes a lot must not slow the others down.
-  const throttle = (id: string): { throttle: { enabled: boolean; id: string } } => ({ throttle: { enabled: options.throttle, id } });
+  const throttle = (id: string): { throttle: ThrottleOptions } => {
+    const onLimit =
+      (what: string): OnLimit =>
+      (seconds, { method, url, request }) => {
+        log.warn({ method, url, seconds }, `${what} of GitHub is reached`);
+        // What only tells how far a job is must not wait in the way of what concludes it.
+        return request.bestEffort !== true;
+      };
+    return {
+      throttle: { enabled: options.throttle, id, onRateLimit: onLimit('a limit'), onSecondaryRateLimit: onLimit('a secondary limit') },
+    };
+  };
   const app = new ProbotOctokit({ ...common, ...throttle('app'), auth: { appId, privateKey } });
   const tokens = new Map<string, { token: string; mintedAt: number }>();
   let identity: Promise<AppIdentity> | null = null;

@@ -59,7 +59,7 @@ export function absent(entry: Omit<ProfileEntry, 'open'>): ProfileEntry {
     place: { ...entry.place, absent: true },
     // biome-ignore lint/correctness/useYield: it fails before the first chunk, as a damaged file does
     open: async function* () {
-      throw new AdviseError('not-fetched', `${entry.path} was not fetched`, 'This is a defect of NPU Advisor; please report it.');
+      throw new AdviseError('not-fetched', `a file was not fetched: ${entry.path}`, 'This is a defect of NPU Advisor; please report it.');
     },
   };
 }

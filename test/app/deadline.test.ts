@@ -47,13 +47,24 @@ beforeAll(async () => {
       pokeIfIdle: async (subject) => void subjects.add(subject),
     },
     github: createGitHub({ appId: 4242, privateKey: hub.privateKeyPem, apiUrl: hub.apiUrl, userAgent: 'test', throttle: false, log }),
-    runAnalysis: async () => {
-      throw new Error('there is nothing to analyse here');
+    analysis: {
+      analyse: async () => {
+        throw new Error('there is nothing to analyse here');
+      },
+      parts: async () => [],
     },
     policy: createOutboundPolicy([], hub.apiUrl),
     catalog: undefined,
     log,
-    options: { maxArtifactBytes: 1e6, downloadTimeoutMs: 1000, attempts: 2, retryDelaySeconds: 0, analyses: 1, isTest: true },
+    options: {
+      maxArtifactBytes: 1e6,
+      downloadTimeoutMs: 1000,
+      attempts: 2,
+      retryDelaySeconds: 0,
+      analyses: 1,
+      progressMs: 0,
+      isTest: true,
+    },
     scratch: join(dataDir, 'scratch'),
     killPoint: () => undefined,
     signal: new AbortController().signal,

@@ -73,6 +73,8 @@ describe('a profile that arrives', () => {
     expect(view.checks).toHaveLength(1);
     expect(view.checks[0]).toMatchObject({ status: 'completed', conclusion: 'neutral' });
     expect(view.checks[0]?.actions.map((action) => action.identifier)).toEqual(['rerun']);
+    // Short work shows no progress.
+    expect(view.checks[0]?.history.map(({ title }) => title?.split(' ', 1)[0])).toEqual(['Waiting', 'Analysing', '1']);
     expect(view.reviews[0]?.comments[0]?.body).toContain('```suggestion\nloader = DataLoader(data, num_workers=8)\n```');
     const blobs = world.hub.journal.filter((exchange) => exchange.host === 'blob');
     expect(blobs.length).toBeGreaterThan(0);

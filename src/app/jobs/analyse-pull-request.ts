@@ -10,15 +10,17 @@ import { type Artifact, chooseArtifacts, listArtifacts } from '../../github/arti
 import { type Octokit, PERMISSIONS, statusOf } from '../../github/client.ts';
 import { readSource, type SourceFiles } from '../../github/contents.ts';
 import { listChangedFiles } from '../../github/diff.ts';
-import { downloadArtifact, ProfileUnavailable } from '../../github/download.ts';
 import { listRuns, type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
+import { ProfileUnavailable } from '../../github/storage.ts';
 import type { Lang } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
-import type { NoProfileReason, WorkflowRef } from '../../render/views.ts';
+import type { NoProfileReason, RunningStep, WorkflowRef } from '../../render/views.ts';
 import { evaluateGate } from '../../report/gate.ts';
-import { ARCHIVE_ERROR } from '../analysis-protocol.ts';
+import { type AnalysisProgress, ARCHIVE_ERROR, NOT_FETCHED } from '../analysis-protocol.ts';
 import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
+import { fetchArtifacts } from './fetch-artifacts.ts';
+import { type Progress, startProgress } from './progress.ts';
 import { type Publication, publish, type Statement } from './publish.ts';
 import type { AnalyseRequest, Target } from './request.ts';
 import { readSettings } from './settings.ts';
@@ -26,7 +28,6 @@ import { readSettings } from './settings.ts';
 /** Events whose artifacts may belong to a pull request. */
 const RUN_EVENTS = ['pull_request', 'pull_request_target', 'push', 'workflow_dispatch'];
 const SOURCE_LIMITS = { maxFiles: 400, maxBytes: 6 * 1024 * 1024 };
-const DOWNLOAD_ATTEMPTS = 3;
 const MAX_ARTIFACTS = 256;
 
 /** Several requests for the same commit are one analysis. */
@@ -110,33 +111,6 @@ function reportKey(analysis: Analysis, artifacts: readonly Artifact[], config: C
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
-async function download(
-  deps: Dependencies,
-  octokit: Octokit,
-  target: Target,
-  artifacts: readonly Artifact[],
-  folder: string,
-): Promise<string[]> {
-  const { maxArtifactBytes, downloadTimeoutMs, isTest } = deps.options;
-  const paths: string[] = [];
-  let left = maxArtifactBytes;
-  for (const artifact of artifacts) {
-    const { path, bytes } = await downloadArtifact({
-      octokit,
-      repository: target.repository,
-      artifact,
-      folder,
-      policy: deps.policy,
-      signal: deps.signal,
-      limits: { maxBytes: left, timeoutMs: downloadTimeoutMs, attempts: DOWNLOAD_ATTEMPTS, retryDelayMs: isTest ? 50 : 2000 },
-      onBytes: () => deps.killPoint('during-download'),
-    });
-    left -= bytes;
-    paths.push(path);
-  }
-  return paths;
-}
-
 /** Turns a failure that is the upload's own into words for its author; anything else is rethrown. */
 function toReason(error: unknown, artifacts: readonly Artifact[], lang: Lang): NoProfileReason {
   if (error instanceof ProfileUnavailable) return error.reason;
@@ -209,22 +183,37 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
 
   const { candidate } = search;
   const workflow = { name: candidate.run.name, url: candidate.run.htmlUrl };
-  try {
-    const { report, source } = await makeReport(deps, octokit, analysis, candidate.artifacts, config);
-    if (report.verdict.outcome === 'no-data') {
-      await sayNoProfile({ kind: 'no-profile-inside', artifact: candidate.artifacts.map(({ name }) => name).join(', ') }, workflow);
-      return 'published';
-    }
-    await publish(deps, { ...publication, source: new Map(source.files), statement: { kind: 'report', report } });
-  } catch (error) {
-    if (deps.signal.aborted) throw error;
+  const progress = startProgress(deps, place, check.checkRunId, config.lang);
+  const outcome = await makeReport(deps, octokit, analysis, candidate.artifacts, config, progress).catch(asFailure);
+  await progress.stop();
+  if (outcome.kind === 'failed' && deps.signal.aborted) throw outcome.error;
+  const say = (): Promise<void> => {
+    if (outcome.kind === 'made') return publishMade(outcome);
+    const { error } = outcome;
     if (error instanceof AdviseError && !isAboutUpload(error)) {
-      await publish(deps, { ...publication, statement: failure(error.message, error.hint, null) });
-      return 'published';
+      return publish(deps, { ...publication, statement: failure(error.message, error.hint, null) });
     }
-    await sayNoProfile(toReason(error, candidate.artifacts, config.lang), workflow);
-  }
+    return sayNoProfile(toReason(error, candidate.artifacts, config.lang), workflow);
+  };
+  const publishMade = ({ report, source }: Made): Promise<void> => {
+    if (report.verdict.outcome === 'no-data') {
+      return sayNoProfile({ kind: 'no-profile-inside', artifact: candidate.artifacts.map(({ name }) => name).join(', ') }, workflow);
+    }
+    return publish(deps, { ...publication, source: new Map(source.files), statement: { kind: 'report', report } });
+  };
+  await say();
+  await progress.settle(say);
   return 'published';
+}
+
+interface Made {
+  readonly kind: 'made';
+  readonly report: Report;
+  readonly source: SourceFiles;
+}
+
+function asFailure(error: unknown): { readonly kind: 'failed'; readonly error: unknown } {
+  return { kind: 'failed', error };
 }
 
 async function makeReport(
@@ -233,36 +222,70 @@ async function makeReport(
   analysis: Analysis,
   artifacts: readonly Artifact[],
   config: Config,
-): Promise<{ report: Report; source: SourceFiles }> {
+  progress: Progress,
+): Promise<Made> {
   const { target, pr, headSha } = analysis;
   const changed = await listChangedFiles(octokit, target.repository, pr);
   const source = await readSource(octokit, target.repository, headSha, changed, SOURCE_LIMITS);
   const key = reportKey(analysis, artifacts, config);
   if (!analysis.isAsked || analysis.isRetry) {
     const kept = Report.safeParse(await deps.store.reports.get(key));
-    if (kept.success) return { report: kept.data, source };
+    if (kept.success) return { kind: 'made', report: kept.data, source };
   }
 
+  progress.tell({ kind: 'queue' });
+  const made = await deps.analysisSlot(async () => {
+    const place = { target, sha: headSha, pr };
+    await writeCheck(deps, place, await openCheck(deps, place, config.lang, 'analysing'), false);
+    try {
+      return await fetchAndAnalyse(deps, octokit, analysis, { artifacts, config, source, progress, mayBeParts: true });
+    } catch (error) {
+      if (!(error instanceof AdviseError) || error.code !== NOT_FETCHED) throw error;
+      deps.log.error({ err: error, repository: target.repository.id, pr }, 'a file was left out that an importer opens');
+      return fetchAndAnalyse(deps, octokit, analysis, { artifacts, config, source, progress, mayBeParts: false });
+    }
+  });
+  const report = Report.parse({ ...made, gate: made.gate ?? evaluateGate(made, config.gate) });
+  await deps.store.reports.put({ key, repoId: target.repository.id, pr, sha: headSha, json: JSON.stringify(report) });
+  return { kind: 'made', report, source };
+}
+
+interface Analysing {
+  readonly artifacts: readonly Artifact[];
+  readonly config: Config;
+  readonly source: SourceFiles;
+  readonly progress: Progress;
+  readonly mayBeParts: boolean;
+}
+
+async function fetchAndAnalyse(
+  deps: Dependencies,
+  octokit: Octokit,
+  { target }: Analysis,
+  { artifacts, config, source, progress, mayBeParts }: Analysing,
+): Promise<Report> {
   await mkdir(deps.scratch, { recursive: true, mode: 0o700 });
   const folder = await mkdtemp(join(deps.scratch, 'job-'));
   try {
-    const made = await deps.analysisSlot(async () => {
-      const paths = await download(deps, octokit, target, artifacts, folder);
-      deps.killPoint('after-download');
-      const place = { target, sha: headSha, pr };
-      await writeCheck(deps, place, await openCheck(deps, place, config.lang, 'analysing'), false);
-      const { lang, thresholds, disabled_rules: disabledRules, gate } = config;
-      return deps.runAnalysis(
-        { paths, options: { lang, thresholds, disabledRules, gate }, source },
-        { signal: deps.signal, onStarted: () => deps.killPoint('during-analysis') },
-      );
-    });
-    const report = Report.parse({ ...made, gate: made.gate ?? evaluateGate(made, config.gate) });
-    await deps.store.reports.put({ key, repoId: target.repository.id, pr, sha: headSha, json: JSON.stringify(report) });
-    return { report, source };
+    const onBytes = (done: number, total: number): void => progress.tell({ kind: 'download', bytes: { done, total } });
+    const { paths, partial } = await fetchArtifacts(deps, { octokit, target, artifacts, folder, mayBeParts, onBytes });
+    deps.killPoint('after-download');
+    const { lang, thresholds, disabled_rules: disabledRules, gate } = config;
+    return await deps.analysis.analyse(
+      { paths, partial, options: { lang, thresholds, disabledRules, gate }, source },
+      {
+        signal: deps.signal,
+        onStarted: () => deps.killPoint('during-analysis'),
+        onProgress: (step) => progress.tell(toStep(step)),
+      },
+    );
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function toStep({ phase, done, total, ranks }: AnalysisProgress): RunningStep {
+  return phase === 'diagnose' ? { kind: 'diagnose' } : { kind: 'read', bytes: { done, total }, ranks: ranks ?? { done: 0, total: 0 } };
 }
 
 function noProfile(reason: NoProfileReason, workflow: WorkflowRef | null, config: Config): Statement {

@@ -3,7 +3,7 @@ import type { GitHub } from '../../github/client.ts';
 import type { Logger } from '../../github/log.ts';
 import type { OutboundPolicy } from '../../github/outbound.ts';
 import type { Queue, Store } from '../../store/ports.ts';
-import type { RunAnalysis } from '../analysis-runner.ts';
+import type { AnalysisRunner } from '../analysis-runner.ts';
 import type { ServerOptions } from '../env.ts';
 import type { KillPoint } from '../kill-point.ts';
 
@@ -12,13 +12,13 @@ export interface Dependencies {
   readonly store: Store;
   readonly queue: Queue;
   readonly github: GitHub;
-  readonly runAnalysis: RunAnalysis;
+  readonly analysis: AnalysisRunner;
   readonly policy: OutboundPolicy;
   readonly catalog: RuleCatalog | undefined;
   readonly log: Logger;
   readonly options: Pick<
     ServerOptions,
-    'maxArtifactBytes' | 'downloadTimeoutMs' | 'attempts' | 'retryDelaySeconds' | 'analyses' | 'isTest'
+    'maxArtifactBytes' | 'downloadTimeoutMs' | 'attempts' | 'retryDelaySeconds' | 'analyses' | 'progressMs' | 'isTest'
   >;
   /** Folder for downloads; each job makes its own below it. */
   readonly scratch: string;

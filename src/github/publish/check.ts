@@ -106,6 +106,34 @@ async function listAnnotations(octokit: Octokit, repository: RepositoryRef, chec
   });
 }
 
+/**
+ * Shows how far the work is, once and without another try. Neither status nor conclusion is sent, so that one that arrives late cannot
+ * open a check that is concluded. Returns the share of the hour's requests that is left, and when the next hour begins.
+ */
+export async function tellCheck(
+  octokit: Octokit,
+  repository: RepositoryRef,
+  checkRunId: number,
+  { title, summary }: { readonly title: string; readonly summary: string },
+  signal: AbortSignal,
+): Promise<{ left: number; resetAt: number }> {
+  const { headers } = await octokit.rest.checks.update({
+    owner: repository.owner,
+    repo: repository.name,
+    check_run_id: checkRunId,
+    output: { title: clamp(title, 255), summary: clamp(summary, MAX_OUTPUT) },
+    request: { retries: 0, bestEffort: true, signal },
+  });
+  const left = Number(headers['x-ratelimit-remaining']) / Number(headers['x-ratelimit-limit']);
+  const resetAt = Number(headers['x-ratelimit-reset']) * 1000;
+  return Number.isFinite(left) && Number.isFinite(resetAt) ? { left, resetAt } : { left: 1, resetAt: 0 };
+}
+
+export async function readCheckTitle(octokit: Octokit, repository: RepositoryRef, checkRunId: number): Promise<string | null> {
+  const { data } = await octokit.rest.checks.get({ owner: repository.owner, repo: repository.name, check_run_id: checkRunId });
+  return data.output.title;
+}
+
 /** Brings a check run to the desired state; the conclusion is written last, when all annotations are in. */
 export async function updateCheck(octokit: Octokit, repository: RepositoryRef, checkRunId: number, desired: DesiredCheck): Promise<void> {
   const where = { owner: repository.owner, repo: repository.name, check_run_id: checkRunId };

@@ -13,6 +13,8 @@ export interface Plan {
   spinMs?: number;
   allocateMb?: number;
   crash?: boolean;
+  /** Tells its progress rank by rank, each of them taking so long. */
+  ranks?: { count: number; everyMs: number };
   findings?: { id: string; likely?: number | null; edit?: { file: string; line: number; after: string } }[];
 }
 
@@ -73,7 +75,12 @@ export const analyseArtifact: AnalyseArtifact = async (request, { onProgress, si
     }
     await source.close();
   }
-  onProgress({ phase: 'read', done: 1, total: 1 });
+  const { count = 0, everyMs = 0 } = plan?.ranks ?? {};
+  for (let done = 0; done <= count && count > 0; done++) {
+    onProgress({ phase: 'read', done: done * 1e6, total: count * 1e6, ranks: { done, total: count } });
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
+  }
+  if (count > 0) onProgress({ phase: 'diagnose', done: 0, total: 1 });
   if (plan?.crash) process.abort();
   if (plan?.allocateMb) {
     const held: Buffer[] = [];
