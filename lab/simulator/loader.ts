@@ -49,5 +49,6 @@ export function fetch(loader: Loader, rank: Rank): void {
     request(loader, rank, batch + plan.workers * PREFETCH, rank.now);
   }
   spend(rank, plan.fetchUs);
+  rank.now += Math.round(plan.extraUs(rank.step) * 1000);
   end(rank, op);
 }

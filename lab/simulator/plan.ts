@@ -9,6 +9,8 @@ import type { Fault, FaultKind, ResolvedSpec } from './spec.ts';
 /** A loader as one rank sees it. */
 export interface LoaderPlan {
   workers: number;
+  /** what a fetch takes longer in a step, in us */
+  extraUs: (step: number) => number;
   /** time of one worker (or of the main process with 0 workers) for one batch, in us */
   sampleUs: number;
   /** main-thread time of a fetch that finds its batch ready, in us */
@@ -56,6 +58,8 @@ export interface Plan {
   /** broadcast module buffers in every forward */
   buffers: number;
   jitterUs: number;
+  /** what single steps take longer on a rank, in us */
+  slowStepUs: (cause: 'pause' | 'fetch' | 'collective', rank: number, step: number) => number;
   loaderOf: (rank: number) => LoaderPlan;
   hostFactorOf: (rank: number) => number;
   deviceFactorOf: (rank: number) => number;
@@ -110,12 +114,19 @@ export function makePlan(spec: ResolvedSpec): Plan {
   const slowLoaders = all('slow-loader').filter((fault) => !fault.off);
   const fetches = spec.pp === 2 ? 1 : microSteps;
   const host = planHostFaults(spec, stepUs);
+  const slowSteps = all('slow-steps').filter((fault) => !fault.off);
+  const slowStepUs: Plan['slowStepUs'] = (cause, rank, step) =>
+    slowSteps
+      .filter((fault) => (fault.cause ?? 'pause') === cause && fault.steps.includes(step))
+      .filter((fault) => cause === 'collective' || (fault.rank ?? 0) === rank)
+      .reduce((sum, fault) => sum + (fault.ms ? fault.ms * 1000 : 0.25 * stepUs), 0);
   const loaderOf = (rank: number): LoaderPlan => {
+    const extraUs = (step: number): number => slowStepUs('fetch', rank, step);
     const slow = slowLoaders.find((fault) => !fault.ranks || fault.ranks.includes(rank));
     const fetchUs = hidden ? (hidden.fetchMs ? hidden.fetchMs * 1000 : 0.6 * stepUs) / fetches : 200;
-    const healthy = { workers: spec.numWorkers, sampleUs: (spec.numWorkers * HEALTHY_SAMPLE_SHARE * stepUs) / fetches, fetchUs };
+    const healthy = { workers: spec.numWorkers, sampleUs: (spec.numWorkers * HEALTHY_SAMPLE_SHARE * stepUs) / fetches, fetchUs, extraUs };
     if (!slow) return healthy;
-    if (slow.single) return { workers: 0, sampleUs: slow.sampleMs ? slow.sampleMs * 1000 : (0.2 * stepUs) / fetches, fetchUs };
+    if (slow.single) return { workers: 0, sampleUs: slow.sampleMs ? slow.sampleMs * 1000 : (0.2 * stepUs) / fetches, fetchUs, extraUs };
     return { ...healthy, sampleUs: slow.sampleMs ? slow.sampleMs * 1000 : (spec.numWorkers * 1.2 * stepUs) / fetches };
   };
   return {
@@ -143,6 +154,7 @@ export function makePlan(spec: ResolvedSpec): Plan {
     layout: layout ? { perStep: layout.perStep ?? 2 * spec.layers * spec.pp, us: layout.us ?? 200 } : null,
     compile: compile ? { perStep: compile.perStep ?? 2, us: compile.ms ? compile.ms * 1000 : 0.12 * stepUs } : null,
     buffers: broadcast ? (broadcast.buffers ?? 16) : 0,
+    slowStepUs,
     jitterUs: rotating ? (rotating.ms ? rotating.ms * 1000 : 0.12 * stepUs) : 0,
     loaderOf,
     hostFactorOf: (rank) => factorFor(all('slow-host'), rank, 4) * host.factor,

@@ -90,6 +90,18 @@ type FaultBody =
     }
   | { kind: 'rotating-jitter' /** lateness in ms, default 12 % of the step */; ms?: number }
   | {
+      /** single steps that take longer than the others */
+      kind: 'slow-steps';
+      /** numbers of the slow steps, from 0 for the first captured one */
+      steps: number[];
+      /** what takes longer: the host pauses without an operator (default), the fetch waits, or collectives move slower */
+      cause?: 'pause' | 'fetch' | 'collective';
+      /** how much longer a pause or a fetch takes, default 25 % of the step; collectives take 12 times as long */
+      ms?: number;
+      /** rank of the pause or the fetch, default 0 */
+      rank?: number;
+    }
+  | {
       kind: 'slow-link';
       /** the two ranks at its ends */
       ranks: [number, number];

@@ -83,6 +83,8 @@ export function expectationOf(spec: JobSpec, fault: Fault): Expectation | null {
     case 'slow-loader':
       return { fault, rule: 'dataloader-stall', ranks: fault.ranks ?? all };
     case 'hidden-loader':
+    // Steps that are slow now and then do not move the median: nothing is claimed.
+    case 'slow-steps':
       return null;
     case 'small-ops':
       return { fault, rule: 'small-op-fragmentation', ranks: all };
