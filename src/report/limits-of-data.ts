@@ -1,4 +1,5 @@
 import type { JobFacts } from '../facts/job/index.ts';
+import { medianOfUsed } from '../facts/job/per-step.ts';
 import { tableLateness } from '../facts/job/table-lateness.ts';
 import { COMPUTE } from '../model/facts.ts';
 import type { L10n, Message } from '../model/lang.ts';
@@ -56,7 +57,7 @@ const DEVICE_ONLY: L10n = {
 /** Which rank the others wait for, as far as step tables tell. */
 export function tableNotes(job: JobFacts): Message[] {
   const found = tableLateness(job);
-  if (found === null) return [];
+  if (found === null) return spreads(job);
   const name = (r: number): number | string => job.ranks[r]!.rank ?? '?';
   const params = {
     late: name(found.late),
@@ -79,4 +80,46 @@ export function tableNotes(job: JobFacts): Message[] {
     zh: '卡 {late:text} 最晚：计算 {lateComputing:ms}，对比 {computing:ms}；空闲 {lateFree:ms}，对比 {free:ms}。卡 {waiting:text} 等待它，未掩盖通信 {exposed:ms}，对比 {lateExposed:ms}。',
   };
   return [{ text: found.sameComputing ? host : work, params }];
+}
+
+/** Ranks with less than this between them are alike. */
+const ALIKE = 0.05;
+
+/** Step tables of several ranks and nothing else: how they differ, which says what they wait for but not for whom. */
+function spreads(job: JobFacts): Message[] {
+  if (job.ranks.length < 3 || job.ranks.some((r) => r.tape !== null)) return [];
+  const rows = job.ranks.map((rank) => {
+    const of = (value: (b: (typeof rank.steps)[number]['breakdown']) => number): number =>
+      medianOfUsed(
+        job,
+        rank.steps.map((s) => value(s.breakdown)),
+      );
+    return {
+      free: of((b) => b.freeMs) / of((b) => b.stageMs + (b.bubbleMs || 0)),
+      computing: of((b) => b.computingMs),
+      exposed: of((b) => b.exposedMs),
+    };
+  });
+  if (rows.some((r) => !(r.computing > 0) || !(r.exposed > 0) || Number.isNaN(r.free))) return [];
+  const range = (values: readonly number[]): [number, number] => [Math.min(...values), Math.max(...values)];
+  const [leastFree, mostFree] = range(rows.map((r) => r.free));
+  const [leastComputing, mostComputing] = range(rows.map((r) => r.computing));
+  const [leastExposed, mostExposed] = range(rows.map((r) => r.exposed));
+  const params = {
+    leastFree,
+    mostFree,
+    computing: mostComputing / leastComputing - 1,
+    exposed: mostExposed / leastExposed,
+    n: job.ranks.length,
+  };
+  const text: L10n = {
+    en: 'Over {n:int} ranks free is {leastFree:pct} to {mostFree:pct} of the span, computing differs by {computing:pct} and exposed communication by {exposed:num} ×.',
+    zh: '{n:int} 张卡的空闲占 {leastFree:pct} 到 {mostFree:pct}，计算相差 {computing:pct}，未掩盖通信相差 {exposed:num} 倍。',
+  };
+  const alike: L10n = {
+    en: 'They compute alike, so they wait for each other’s host, not for a slow card or link; whose host it is, only timelines with step marks of all ranks tell.',
+    zh: '各卡计算一致，因此等待的是彼此的 Host，而不是慢卡或慢链路；具体是哪张卡的 Host，需要所有卡带迭代标记的时间线。',
+  };
+  const hostBound = params.computing < ALIKE && leastFree > 0.2 && params.exposed > 1.5;
+  return [{ text, params }, ...(hostBound ? [{ text: alike }] : [])];
 }

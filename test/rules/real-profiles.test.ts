@@ -53,6 +53,19 @@ describe.skipIf(!HAVE_PROFILES)(`real text sets${WHY_SKIPPED}`, () => {
     expect(row.stepMs!).toBeCloseTo(row.preparingMs! + row.computingMs! + row.exposedCommunicationMs! + row.freeMs! + row.tailMs!, 2);
   });
 
+  test('cluster tables of eight ranks: how they differ, nobody is named, and what to capture next', async () => {
+    const report = await analysePaths([PATHS.cluster8]);
+    const notes = plain(report.notes.join(' '));
+    expect(notes).toMatch(/Over 8 ranks free is 52 % to 87 % of the span, computing differs by 2\.0 % and exposed communication by 5\.67 ×/);
+    expect(notes).toMatch(/wait for each other’s host/);
+    expect(report.findings.filter((f) => f.ranks.length > 0 && f.rule !== 'profile-quality')).toEqual([]);
+    expect(report.findings.filter((f) => (f.saving?.perStepMs.ceiling ?? 0) > 0)).toEqual([]);
+    expect(report.verdict.outcome).toBe('incomplete');
+    const quality = findingOf(report, 'profile-quality')!;
+    expect(quality.evidence.map((e) => e.text).join(' ')).toMatch(/No step marks/);
+    expect(report.missing.map((m) => m.remedy).join(' ')).toMatch(/upload `ASCEND_PROFILER_OUTPUT` as a whole/);
+  });
+
   test('text/level1: eight ranks, known from the link ids only, six of them missing', () => {
     const { job } = of('level1');
     expect(job).toMatchObject({ ranks: [0, 1], worldSize: 8, missingRanks: [2, 3, 4, 5, 6, 7] });

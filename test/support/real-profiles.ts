@@ -21,6 +21,7 @@ export const PATHS = {
   opprof: `${ROOT}opprof-negative`,
   singleProcess: `${ROOT}msprof-analyze/test/ut/advisor/timeline_advice`,
   quotedTimes: `${ROOT}msprof-analyze/test/ut/advisor/compute_advice/data`,
+  cluster8: `${ROOT}msprof-analyze/test/resource/advisor/cluster_analysis_output`,
   arithmetic: `${ROOT}msprof-analyze/test/ut/advisor/advisor_backend/compute_advice`,
 } as const;
 
