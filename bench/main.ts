@@ -2,13 +2,14 @@ import { mkdir } from 'node:fs/promises';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { diagnose } from './diagnose.ts';
 import { kernels } from './kernels.ts';
 import type { Bench } from './lib/bench.ts';
 import { ranks } from './ranks.ts';
 import { text } from './text.ts';
 
 /** `npm run bench` runs all, `npm run bench -- text` one, `--list` names them; `--seconds N` bounds each. */
-const BENCHES: readonly Bench[] = [text, ranks, kernels];
+const BENCHES: readonly Bench[] = [text, ranks, kernels, diagnose];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
