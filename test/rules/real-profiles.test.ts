@@ -62,7 +62,7 @@ describe.skipIf(!HAVE_PROFILES)(`real text sets${WHY_SKIPPED}`, () => {
     expect(report.findings.filter((f) => (f.saving?.perStepMs.ceiling ?? 0) > 0)).toEqual([]);
     expect(report.verdict.outcome).toBe('incomplete');
     const quality = findingOf(report, 'profile-quality')!;
-    expect(quality.evidence.map((e) => e.text).join(' ')).toMatch(/No step marks/);
+    expect(quality.evidence.map((e) => e.text).join(' ')).toMatch(/no step marks/);
     expect(report.missing.map((m) => m.remedy).join(' ')).toMatch(/upload `ASCEND_PROFILER_OUTPUT` as a whole/);
   });
 
