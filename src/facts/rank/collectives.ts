@@ -73,7 +73,7 @@ export function collectiveFacts(
       rdmaMs: record?.rdmaMs ?? Number.NaN,
       payload,
       exposed: duration - covered(computing, start, start + duration),
-      blocked: computing.start.length === 0 ? Number.NaN : blockedBy(computing, start, start + duration),
+      blocked: Number.NaN,
       launch,
       issued: capture.trace?.issued.get(start)?.at ?? Number.NaN,
       node,
@@ -94,7 +94,7 @@ export function collectiveFacts(
     const at = windowAt(windows, record.start);
     add(record.name, record.start, record.elapsedMs * 1e6, Number.NaN, -1, at === -1 ? record.step : windows[at]!.id, Number.NaN);
   }
-  return { calls, nodeCall };
+  return { calls: tape === null || computing.start.length === 0 ? calls : withBlocked(calls, computing, tape), nodeCall };
 }
 
 /** Bytes of the tensor of the trace's n-th collective. */
@@ -106,18 +106,33 @@ function payloadOf(capture: RankCapture, n: number): number {
   return count > 0 && bytes !== undefined ? count * bytes : Number.NaN;
 }
 
-/** Time without computing at the end of [from, to), when computing begins right after it; else 0. */
-function blockedBy(computing: Intervals, from: number, to: number): number {
+/**
+ * What of each call lies in a pause of computing that ended with a collective: this one, or one behind it. A copy to the host may come
+ * between: reading the loss waits for the gradients, too.
+ */
+function withBlocked(calls: readonly CollectiveFacts[], computing: Intervals, tape: Tape): CollectiveFacts[] {
+  const ends = Float64Array.from(calls, (c) => c.end).sort();
+  const starts = tape.start.filter((_, i) => tape.kind[i] !== COMMUNICATION);
+  return calls.map((call) => {
+    const next = firstAfter(computing.end, call.end);
+    const resumes = computing.start[next];
+    if (resumes === undefined || resumes <= call.end) return { ...call, blocked: 0 };
+    const lastEnd = ends[firstAfter(ends, resumes) - 1]!;
+    if (starts[firstAfter(starts, lastEnd - 1)]! - lastEnd > RESUMES) return { ...call, blocked: 0 };
+    return { ...call, blocked: call.end - Math.max(call.start, next === 0 ? call.start : computing.end[next - 1]!) };
+  });
+}
+
+/** Index of the first value above `at` in an ascending list. */
+function firstAfter(values: ArrayLike<number>, at: number): number {
   let low = 0;
-  let high = computing.start.length;
+  let high = values.length;
   while (low < high) {
     const mid = (low + high) >> 1;
-    if (computing.end[mid]! <= to) low = mid + 1;
+    if (values[mid]! <= at) low = mid + 1;
     else high = mid;
   }
-  const next = computing.start[low];
-  if (next === undefined || next <= to || next - to > RESUMES) return 0;
-  return to - Math.max(from, low === 0 ? from : computing.end[low - 1]!);
+  return low;
 }
 
 /** The unused record whose start is nearest; `list` ascends by start and rarely holds more than one. */
