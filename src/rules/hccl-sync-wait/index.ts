@@ -3,6 +3,7 @@ import type { JobFacts } from '../../facts/job/index.ts';
 import { lateness } from '../../facts/job/lateness.ts';
 import { hostPauses } from '../../facts/job/pauses.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
+import { waitingIsInSlowSteps } from '../../facts/job/slow-steps.ts';
 import { stages } from '../../facts/job/stages.ts';
 import { type UnevenWork, unevenWork } from '../../facts/job/uneven-work.ts';
 import { type Detection, defineRule, type RawEvidence } from '../../model/rule.ts';
@@ -174,6 +175,7 @@ export default defineRule({
             boundMethod: { text: { en: 'waiting that late arrivals cause, median of the steps', zh: '迟到造成的等待，各迭代的中位数' } },
             information: true,
             symptomOf: staged ? 'stage-imbalance' : 'slow-rank',
+            ...(waitingIsInSlowSteps(job) ? { explainedBy: ['step-jitter'] } : {}),
             remedies: [],
           },
         ],
@@ -211,6 +213,7 @@ export default defineRule({
           information: false,
           symptomOf: null,
           explainedBySkew: true,
+          ...(pauses.size === 0 && waitingIsInSlowSteps(job) ? { explainedBy: ['step-jitter'] } : {}),
           remedies: [{ id: 'find-late-rank', params: { kind: 'jitter' } }],
         },
       ],
