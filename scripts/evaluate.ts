@@ -1,15 +1,18 @@
 /*
- * npm run evaluate -- [--seconds N] [--ranks 2,8,16] [--only TEXT]
+ * npm run evaluate -- [--seconds N] [--ranks 2,8,16] [--only TEXT] [--compare]
  * Runs the analyser over simulated jobs with known faults and prints what it found against the truth. Exit 1 on any miss.
+ * --compare: pairs of jobs, head against baseline, instead. Exit 1 when less than 95 % of the verdicts are right.
  */
 import { parseArgs } from 'node:util';
 import { evaluateJob, grid, type JobResult } from '../test/support/grid.ts';
+import { comparisonPairs, evaluatePair } from '../test/support/pairs.ts';
 
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '100000' },
     ranks: { type: 'string', default: '2,8,16' },
     only: { type: 'string', default: '' },
+    compare: { type: 'boolean', default: false },
   },
 });
 const ranks = values.ranks.split(',').map(Number);
@@ -40,31 +43,66 @@ function print(result: JobResult): void {
   for (const line of result.remarks) process.stdout.write(`    ~ ${line}\n`);
 }
 
-process.stdout.write(`${cell('job', 62)} ${cell('expected', 28)} ${cell('found', 44)}  true ms head ms   error\n`);
-let jobs = 0;
-let faults = 0;
-let misses = 0;
-let wrong = 0;
-let known = 0;
-let extra = 0;
-for (const job of grid(ranks)) {
-  if (!job.name.includes(values.only)) continue;
-  if (performance.now() - begin > limit) {
-    process.stdout.write('time is up, the rest of the grid was not run\n');
-    break;
+if (values.compare) await comparePairs();
+else await runGrid();
+
+/** Verdict, change and first contributor of each pair against the truth. */
+async function comparePairs(): Promise<void> {
+  process.stdout.write(
+    `${cell('head against baseline', 52)} ${cell('verdict', 12)}  true ms measured  interval              first contributor\n`,
+  );
+  let pairs = 0;
+  let right = 0;
+  let explained = 0;
+  for (const pair of comparisonPairs()) {
+    if (!pair.name.includes(values.only)) continue;
+    if (performance.now() - begin > limit) {
+      process.stdout.write('time is up, the rest of the pairs was not compared\n');
+      break;
+    }
+    const { comparison, expected, complaints } = await evaluatePair(pair);
+    const { step, verdict, contributors } = comparison;
+    pairs++;
+    if (expected.includes(verdict)) right++;
+    if (complaints.length === 0) explained++;
+    const range = step.interval === null ? '-' : `${step.interval[0].toFixed(2)} … ${step.interval[1].toFixed(2)}`;
+    process.stdout.write(
+      `${cell(pair.name, 52)} ${cell(verdict, 12)} ${ms(pair.trueMs)} ${ms(step.delta)}  ${cell(range, 20)}  ${contributors[0]?.part ?? '-'} ${ms(contributors[0]?.delta ?? null).trim()}\n`,
+    );
+    for (const line of complaints) process.stdout.write(`    ! ${line}\n`);
   }
-  const result = await evaluateJob(job);
-  jobs++;
-  misses += result.outcomes.filter((o) => !o.ranksRight).length;
-  const loud = result.outcomes.filter((o) => o.finding !== null || !o.ranksRight);
-  faults += loud.length;
-  known += loud.filter((o) => o.finding?.saving?.perStepMs.likely != null).length;
-  extra += result.falseFindings.length;
-  if (result.complaints.length > 0) wrong++;
-  print(result);
+  const share = pairs === 0 ? 1 : right / pairs;
+  process.stdout.write(`${pairs} pairs, ${(share * 100).toFixed(0)} % right verdicts, ${explained} without any complaint\n`);
+  if (share < 0.95) process.exitCode = 1;
 }
-const share = faults === 0 ? 1 : known / faults;
-process.stdout.write(
-  `${jobs} jobs, ${faults} faults: ${misses} missed or misplaced, ${extra} false findings, ${wrong} jobs with a complaint, likely known for ${(share * 100).toFixed(0)} %\n`,
-);
-if (wrong > 0 || share < 0.8) process.exitCode = 1;
+
+async function runGrid(): Promise<void> {
+  process.stdout.write(`${cell('job', 62)} ${cell('expected', 28)} ${cell('found', 44)}  true ms head ms   error\n`);
+  let jobs = 0;
+  let faults = 0;
+  let misses = 0;
+  let wrong = 0;
+  let known = 0;
+  let extra = 0;
+  for (const job of grid(ranks)) {
+    if (!job.name.includes(values.only)) continue;
+    if (performance.now() - begin > limit) {
+      process.stdout.write('time is up, the rest of the grid was not run\n');
+      break;
+    }
+    const result = await evaluateJob(job);
+    jobs++;
+    misses += result.outcomes.filter((o) => !o.ranksRight).length;
+    const loud = result.outcomes.filter((o) => o.finding !== null || !o.ranksRight);
+    faults += loud.length;
+    known += loud.filter((o) => o.finding?.saving?.perStepMs.likely != null).length;
+    extra += result.falseFindings.length;
+    if (result.complaints.length > 0) wrong++;
+    print(result);
+  }
+  const share = faults === 0 ? 1 : known / faults;
+  process.stdout.write(
+    `${jobs} jobs, ${faults} faults: ${misses} missed or misplaced, ${extra} false findings, ${wrong} jobs with a complaint, likely known for ${(share * 100).toFixed(0)} %\n`,
+  );
+  if (wrong > 0 || share < 0.8) process.exitCode = 1;
+}

@@ -9,8 +9,8 @@ export const MAX_DETAILS = 6;
 const MOST = 0.8;
 /** Calls of one operator per step that are told apart by their place. */
 const MAX_CALLS = 10_000;
-/** A change of more than this share of the calls is no single place. */
-const FEW_CALLS = 0.1;
+/** Of fewer calls each has much of any change. */
+const ENOUGH_CALLS = 4;
 
 /** Calls and time per step of one operator type, and of each of its input shapes. */
 interface OperatorTotal {
@@ -103,7 +103,7 @@ function mainShape(head: OperatorTotal, base: OperatorTotal): string | null {
 /** The one call among many equal ones that carries most of the change, counted from 0 in the order of the step. */
 function mainPlace(head: Stand, base: Stand, type: string, shape: string): { call: number; of: number } | null {
   const [now, before] = [byPlace(head, type, shape), byPlace(base, type, shape)];
-  if (now.length !== before.length || now.length * FEW_CALLS < 1) return null;
+  if (now.length !== before.length || now.length < ENOUGH_CALLS) return null;
   const whole = now.reduce((sum, ns, i) => sum + ns - before[i]!, 0);
   const call = now.findIndex((ns, i) => (ns - before[i]!) / whole >= MOST);
   return call === -1 ? null : { call, of: now.length };

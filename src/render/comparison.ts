@@ -1,3 +1,4 @@
+import { withThousands } from '../base/figures.ts';
 import type { Lang } from '../model/lang.ts';
 import type { Comparison, Report } from '../model/report.ts';
 import { formatPercent, formatTime } from './figures.ts';
@@ -32,6 +33,10 @@ export function signedTime(ms: number): string {
   return `${ms < 0 ? '−' : '+'}${formatTime(Math.abs(ms))}`;
 }
 
+function capital(text: string): string {
+  return /^[a-z]/.test(text) ? text[0]!.toUpperCase() + text.slice(1) : text;
+}
+
 function signedPercent(share: number, lang: Lang): string {
   return `${share < 0 ? '−' : '+'}${formatPercent(Math.abs(share), lang)}`;
 }
@@ -54,7 +59,7 @@ function rowsOf(of: Comparison, lang: Lang): ComparisonRow[] {
   if (deltaMs === null || stepTimeMs === null || baseline.stepTimeMs === null) return [];
   const range = interval === null ? '' : word('compare.range', lang, { low: signedTime(interval[0]), high: signedTime(interval[1]) });
   const step: ComparisonRow = {
-    what: word('compare.step', lang),
+    what: capital(word('compare.step', lang)),
     base: formatTime(baseline.stepTimeMs),
     head: formatTime(stepTimeMs),
     change: signedTime(deltaMs) + range,
@@ -65,7 +70,7 @@ function rowsOf(of: Comparison, lang: Lang): ComparisonRow[] {
   return [
     step,
     ...of.contributors.map((c) => ({
-      what: c.what,
+      what: capital(c.what),
       base: formatTime(c.baseMs),
       head: formatTime(c.headMs),
       change: signedTime(c.deltaMs),
@@ -83,19 +88,25 @@ function pointsOf(of: Comparison, lang: Lang): string[] {
     }
   }
   for (const f of of.findings.slice(0, CAUSES)) {
-    const key: Word = f.bound ? `compare.cause.${f.change}.bound` : `compare.cause.${f.change}`;
+    const key: Word = f.bound ? 'compare.cause.bound' : `compare.cause.${f.change}`;
     points.push(word(key, lang, { title: f.title, change: signedTime(f.deltaMs), of: formatTime(Math.abs(f.deltaMs)) }));
   }
   for (const m of of.metrics) {
     if (m.base === null || m.head === null || m.base === 0) continue;
     const share = signedPercent((m.head - m.base) / m.base, lang);
-    if (m.unit === '1/s') points.push(word('compare.throughput', lang, { name: m.name, base: m.base, head: m.head, change: share }));
+    if (m.unit === '1/s')
+      points.push(word('compare.throughput', lang, { name: capital(m.name), base: rate(m.base), head: rate(m.head), change: share }));
     else if (m.verdict !== of.verdict && (m.verdict === 'regression' || m.verdict === 'improvement'))
       points.push(
         word(`compare.trade.${m.verdict}`, lang, { name: m.name, base: formatTime(m.base), head: formatTime(m.head), change: share }),
       );
   }
   return points;
+}
+
+/** `1,953`, `41.2`. */
+function rate(perSecond: number): string {
+  return perSecond >= 100 ? withThousands(perSecond.toFixed(0)) : String(Number(perSecond.toPrecision(3)));
 }
 
 function notesOf(of: Comparison, lang: Lang): string[] {

@@ -252,8 +252,7 @@ function inputGroups(report: Report): { first: Report['inputs'][number]; count: 
 function comparisonModel(report: Report): object | null {
   const view = comparisonView(report);
   if (view === null) return null;
-  const rows = view.rows.map((row) => ({ ...row, what: sentence(row.what, report.lang).replace(/[.。]$/, '') }));
-  return { ...view, rows, points: view.points.slice(0, 40), notes: view.notes.map((note) => sentence(note, report.lang)) };
+  return { ...view, points: view.points.slice(0, 40), notes: view.notes.map((note) => sentence(note, report.lang)) };
 }
 
 /** Every part of the report below its verdict, as sections that may be cut. */

@@ -259,7 +259,7 @@ export const WORDS = {
     zh: 'CANN {cann:code}，torch_npu {torchNpu:code}，torch {torch:code}',
   },
   'job.throughput': { en: '{n:num} samples per second', zh: '每秒 {n:num} 个样本' },
-  'job.tokens': { en: '{n:num} tokens per second', zh: '每秒 {n:num} 个 token' },
+  'job.tokens': { en: '{n:int} tokens per second', zh: '每秒 {n:int} 个 token' },
 
   // comparison with the baseline
   'compare.title': { en: 'Compared with the baseline {label:code}', zh: '与基线 {label:code} 对比' },
@@ -278,23 +278,11 @@ export const WORDS = {
   'compare.cause.new': { en: 'New cause, {change:text}: {title:text}', zh: '新增原因，{change:text}：{title:text}' },
   'compare.cause.more': { en: 'Cause that grew, {change:text}: {title:text}', zh: '加重的原因，{change:text}：{title:text}' },
   'compare.cause.less': { en: 'Cause that shrank, {change:text}: {title:text}', zh: '减轻的原因，{change:text}：{title:text}' },
-  'compare.cause.gone': { en: 'Cause that is gone, {change:text}: {title:text}', zh: '消失的原因，{change:text}：{title:text}' },
-  'compare.cause.new.bound': { en: 'New cause, up to {of:text}: {title:text}', zh: '新增原因，最多 {of:text}：{title:text}' },
-  'compare.cause.more.bound': {
-    en: 'Cause whose bound rose by {of:text}: {title:text}',
-    zh: '上限增加 {of:text} 的原因：{title:text}',
-  },
-  'compare.cause.less.bound': {
-    en: 'Cause whose bound fell by {of:text}: {title:text}',
-    zh: '上限减少 {of:text} 的原因：{title:text}',
-  },
-  'compare.cause.gone.bound': {
-    en: 'Cause that is gone, was up to {of:text}: {title:text}',
-    zh: '消失的原因，此前最多 {of:text}：{title:text}',
-  },
+  'compare.cause.gone': { en: 'Costs no time any more, {change:text}: {title:text}', zh: '不再影响耗时，{change:text}：{title:text}' },
+  'compare.cause.bound': { en: 'New cause, up to {of:text}: {title:text}', zh: '新增原因，最多 {of:text}：{title:text}' },
   'compare.throughput': {
-    en: '{name:text}: {base:num} → {head:num} ({change:text})',
-    zh: '{name:text}：{base:num} → {head:num}（{change:text}）',
+    en: '{name:text}: {base:text} → {head:text} ({change:text})',
+    zh: '{name:text}：{base:text} → {head:text}（{change:text}）',
   },
   'compare.trade.regression': {
     en: 'By itself slower: {name:text}, {base:text} → {head:text} ({change:text})',

@@ -33,6 +33,9 @@ export function findingChanges(head: readonly Finding[], base: readonly Finding[
     const [h, b] = [now!.get(id), before!.get(id)];
     const delta = (h === undefined ? 0 : headline(h)) - (b === undefined ? 0 : headline(b));
     if (Math.abs(delta) < CHANGED * stepMs) continue;
+    const bound = [h, b].some((f) => f !== undefined && f.saving?.perStepMs.likely == null);
+    // Bounds are not measured: only that there is one more is worth a line.
+    if (bound && b !== undefined) continue;
     const { rule, title } = (h ?? b)!;
     changes.push({
       id,
@@ -42,7 +45,7 @@ export function findingChanges(head: readonly Finding[], base: readonly Finding[
       baseMs: b === undefined ? null : round(headline(b)),
       headMs: h === undefined ? null : round(headline(h)),
       deltaMs: round(delta),
-      bound: [h, b].some((f) => f !== undefined && f.saving?.perStepMs.likely == null),
+      bound,
     });
   }
   changes.sort((x, y) => Math.abs(y.deltaMs) - Math.abs(x.deltaMs) || (x.id < y.id ? -1 : 1));
@@ -58,7 +61,8 @@ export function causeOfRegression(changes: readonly FindingChange[], deltaMs: nu
 
 /** The comparison as report.json has it. */
 export function comparisonSection(of: JobComparison, changes: readonly FindingChange[], lang: Lang): Comparison {
-  const { baseline, step } = of;
+  const { baseline } = of;
+  const step = roundedStep(of.step);
   const share = step.delta === null || step.base === null ? null : step.delta / step.base;
   return {
     baseline: {
@@ -67,18 +71,18 @@ export function comparisonSection(of: JobComparison, changes: readonly FindingCh
       runs: baseline.runs.map((run) => ({ ...run, stepTimeMs: orNull(run.stepTimeMs), noiseMs: orNull(run.noiseMs) })),
       ranks: [...baseline.ranks],
       worldSize: baseline.worldSize,
-      stepTimeMs: orNull(step.base),
+      stepTimeMs: step.base,
       samplesPerStep: baseline.samplesPerStep,
       device: baseline.device,
       level: baseline.level,
       versions: { cann: baseline.cann, torchNpu: baseline.torchNpu, torch: baseline.torch },
     },
     verdict: of.verdict,
-    text: verdictText(of, lang),
-    stepTimeMs: orNull(step.head),
-    deltaMs: orNull(step.delta),
+    text: verdictText({ ...of, step }, lang),
+    stepTimeMs: step.head,
+    deltaMs: step.delta,
     deltaShare: share === null ? null : Math.round(share * 1e6) / 1e6,
-    interval: step.interval === null ? null : [round(step.interval[0]), round(step.interval[1])],
+    interval: step.interval === null ? null : [...step.interval],
     limitMs: orNull(step.limit),
     spreadMs: orNull(step.spread),
     samples: step.samples,
@@ -103,6 +107,17 @@ export function comparisonSection(of: JobComparison, changes: readonly FindingCh
       })),
     })),
     findings: [...changes],
+  };
+}
+
+/** Texts and figures are made of the same numbers. */
+function roundedStep(step: Measure): Measure {
+  return {
+    ...step,
+    base: orNull(step.base),
+    head: orNull(step.head),
+    delta: orNull(step.delta),
+    interval: step.interval === null ? null : [round(step.interval[0]), round(step.interval[1])],
   };
 }
 
