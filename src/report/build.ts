@@ -13,6 +13,7 @@ import type { Detection, RawFinding, Rule } from '../model/rule.ts';
 import { causeOfRegression, comparisonSection, type FindingChange, findingChanges } from './comparison.ts';
 import { gapHistogram, idleAccount } from './idle-account.ts';
 import { silence, tableNotes } from './limits-of-data.ts';
+import { memoryView } from './memory-view.ts';
 import { type Estimate, estimate, estimateTogether, explainedSkew } from './savings.ts';
 import { segmentNotes, spanHolds } from './segment-notes.ts';
 
@@ -608,6 +609,7 @@ function views(job: JobFacts, findings: readonly Finding[]): Report['views'] {
       rank: r.rank,
       types: r.operators.slice(0, 20).map((t) => ({ type: t.type, core: t.core, count: t.count, ms: round(t.ns / 1e6) })),
     })),
+    memory: memoryView(job),
     paceRank: job.ranks[job.steps.pace]?.rank ?? null,
   };
 }

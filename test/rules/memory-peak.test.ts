@@ -64,6 +64,26 @@ describe('loud', () => {
   });
 });
 
+test('the view for pictures: a bounded curve, steps, the largest blocks, the card', async () => {
+  const report = await reportFor({ ...CARD, memory: { baseGb: 14 } });
+  const views = report.views.memory as {
+    rank: number;
+    deviceBytes: number;
+    steps: object[];
+    blocks: { operator: string; bytes: number }[];
+    curve: { startMs: number[]; allocatedMax: number[] };
+  }[];
+  expect(views.map((v) => v.rank)).toEqual([0, 1]);
+  const [first] = views;
+  expect(first).toMatchObject({ deviceBytes: 32 * 2 ** 30, peakAt: { operator: expect.stringMatching(/^aten::/) } });
+  expect(first!.curve.startMs.length).toBeLessThanOrEqual(512);
+  expect(first!.curve.startMs).toEqual([...first!.curve.startMs].sort((a, b) => a - b));
+  expect(Math.max(...first!.curve.allocatedMax)).toBeGreaterThan(14 * 2 ** 30);
+  expect(first!.steps).toHaveLength(4);
+  expect(first!.blocks[0]!.bytes).toBeGreaterThan(2 ** 20);
+  expect((await reportFor({ ranks: 2, layers: 4 })).views.memory).toEqual([]);
+});
+
 describe.skipIf(!HAVE_PROFILES)(`real captures${WHY_SKIPPED}`, () => {
   test.each(['level1', 'st'] as const)('%s records no product: not applicable', async (set) => {
     expect(checkOf(await analysePaths([PATHS[set]]), RULE).outcome).toBe('notApplicable');
