@@ -1,7 +1,7 @@
 import { mad, median } from '../base/statistics.ts';
 import type { JobFacts } from '../facts/job/index.ts';
 import type { BaselineFacts, Contributor, ContributorDetail, JobComparison, Mismatch, Part } from '../model/comparison.ts';
-import { COMPUTE } from '../model/facts.ts';
+import { COMMUNICATION, COPY } from '../model/facts.ts';
 import { type ClassTotal, type GpuFacts, type GpuSplit, WORK_CLASSES, type WorkClass } from '../model/gpu-facts.ts';
 import type { L10n } from '../model/lang.ts';
 import { IDLE_PARTS, sumOf } from './account.ts';
@@ -74,12 +74,23 @@ function baselineFacts(label: string, traces: readonly GpuFacts[], main: GpuFact
   };
 }
 
+/** Work left after the last step mark, as a share of a step, from which the marks say little of the device. */
+const DRAIN = 0.5;
+
+function medianStep(facts: GpuFacts): number {
+  const used = usedSteps(facts);
+  return used.length === 0 ? Number.POSITIVE_INFINITY : median(used.map((s) => s.end - s.start));
+}
+
 function warningsOf(head: JobFacts, traces: readonly GpuFacts[], main: GpuFacts): Mismatch[] {
   const out: Mismatch[] = [];
   const [now, before] = [head.world.size, main.worldSize];
   if (now !== null && before !== null && now !== before) out.push({ what: 'world-size', text: { text: WORLD, params: { now, before } } });
   else if (before !== null && traces.length < before)
     out.push({ what: 'ranks', text: { text: SOME_RANKS, params: { n: traces.length, before } } });
+  if (main.limited !== null)
+    out.push({ what: 'steps', text: { text: LIMITED, params: { kept: main.limited.kept, all: main.limited.all } } });
+  if (main.drain !== null && main.drain >= DRAIN * medianStep(main)) out.push({ what: 'step-basis', text: { text: HOST_AHEAD } });
   if (main.truncated !== null) out.push({ what: 'unknown', text: { text: TRUNCATED } });
   return out;
 }
@@ -162,9 +173,9 @@ function classTotals({ job, ranks }: Stand): Record<WorkClass, { count: number; 
     if (tape === null) continue;
     const work = tape.types.map(workClassOf);
     for (let i = 0; i < tape.start.length; i++) {
-      const weight = tape.kind[i] === COMPUTE ? (weights.get(tape.step[i]!) ?? 0) : 0;
+      const weight = tape.kind[i] === COMMUNICATION ? 0 : (weights.get(tape.step[i]!) ?? 0);
       if (weight === 0) continue;
-      const sum = out[work[tape.type[i]!]!];
+      const sum = out[tape.kind[i] === COPY ? 'copy' : work[tape.type[i]!]!];
       sum.count += weight;
       sum.ns += weight * tape.duration[i]!;
     }
@@ -184,6 +195,14 @@ const WORLD: L10n = { en: '{now:int} ranks, on the GPU {before:int}', zh: '{now:
 const SOME_RANKS: L10n = {
   en: 'the traces of {n:int} of {before:int} GPU ranks are here',
   zh: 'GPU 侧 {before:int} 个 rank 中只有 {n:int} 个的 trace',
+};
+const LIMITED: L10n = {
+  en: 'the GPU trace is too long: only its first {kept:int} of {all:int} steps are read',
+  zh: 'GPU trace 过长：{all:int} 个迭代中只读取前 {kept:int} 个',
+};
+const HOST_AHEAD: L10n = {
+  en: 'the GPU still worked for a long time after its last step mark, so its steps show the pace of the host and may be shorter than the work',
+  zh: '最后一个迭代标记之后 GPU 仍工作较长时间，其迭代反映 Host 的节奏，可能短于实际工作',
 };
 const TRUNCATED: L10n = { en: 'the GPU trace breaks off', zh: 'GPU trace 不完整' };
 
