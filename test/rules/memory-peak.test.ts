@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import type { Rule } from '../../src/model/rule.ts';
+import memoryPeak from '../../src/rules/memory-peak/index.ts';
 import { analysePaths } from '../support/grid.ts';
 import { HAVE_PROFILES, PATHS, WHY_SKIPPED } from '../support/real-profiles.ts';
-import { checkOf, findingOf, reportFor } from '../support/simulated.ts';
+import { checkOf, findingOf, reportFor, reportOf, simulated } from '../support/simulated.ts';
 
 const RULE = 'memory-peak';
+const rule = memoryPeak as unknown as Rule;
 /** 910B4: 32 GiB; the simulated process needs some 16 GiB unless told otherwise. */
 const CARD = { ranks: 2, layers: 4, soc: 'Ascend910B4' } as const;
 
@@ -32,7 +35,8 @@ describe('quiet', () => {
 
 describe('loud', () => {
   test('a full card is a caution without a saving, with the operators that fill it', async () => {
-    const report = await reportFor({ ...CARD, memory: { baseGb: 23, unusedGb: 0.1 } });
+    const spec = { ...CARD, memory: { baseGb: 23, unusedGb: 0.1 } };
+    const report = await reportFor(spec);
     const finding = findingOf(report, RULE)!;
     expect(finding).toMatchObject({ severity: 'medium', saving: null, ranks: [0, 1], category: 'memory' });
     expect(finding.title).toMatch(/9\d\s?%/);
@@ -40,9 +44,10 @@ describe('loud', () => {
     expect(text).toMatch(/nominal/);
     expect(text).toMatch(/largest blocks at the peak: `aten::/);
     expect(text).toMatch(/HCCL holds/);
-    expect(report.verdict.outcome).toBe('quiet');
-    expect(report.verdict.text).toMatch(/1 thing wants a look/);
-    expect(report.totals.claimedMsPerStep.ceiling).toBe(0);
+    const alone = reportOf((await simulated(spec)).ranks, {}, [rule]);
+    expect(alone.verdict.outcome).toBe('quiet');
+    expect(alone.verdict.text).toMatch(/1 thing wants a look/);
+    expect(alone.totals.claimedMsPerStep.ceiling).toBe(0);
   });
 
   test('full only because the allocator keeps memory: information', async () => {
