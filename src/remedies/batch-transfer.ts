@@ -5,6 +5,7 @@ import type { CallSite } from '../source/find-in-tree.ts';
 import { insertKeywords, type Keyword } from '../source/insert-keyword.ts';
 import { frameworksOf } from './reading/frameworks.ts';
 import { LOADER, PIN_POSITION, trainingLoaders } from './reading/loaders.ts';
+import { flag } from './reading/params.ts';
 import { bySupport, placesOf, provenFiles, supported, toEdit } from './reading/places.ts';
 import { isTorchAtLeast } from './reading/versions.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
@@ -52,6 +53,12 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
             '从普通内存拷贝会阻塞 Host 直到完成。在 DataLoader 上设置 `pin_memory=True`，并给 `.to()` 加上 `non_blocking=True`。',
           ),
       isPinned ? null : both('Without pinned memory `non_blocking=True` has no effect.', '没有锁页内存时 `non_blocking=True` 不起作用。'),
+      flag(context.params, 'many') === true
+        ? both(
+            'Many small copies cost more than one: put the parts together on the CPU and send them in one piece.',
+            '多次小拷贝比一次大拷贝更慢：先在 CPU 上合并，再一次发送。',
+          )
+        : null,
       device === null
         ? both('With torch 2.6 or older also set `pin_memory_device="npu"`.', 'torch 2.6 及更早版本还要设置 `pin_memory_device="npu"`。')
         : null,

@@ -5,9 +5,10 @@ import { findCallSites } from '../source/find-in-tree.ts';
 import { type Setting, settingsOf, withValue } from './reading/launch-settings.ts';
 import { choice } from './reading/params.ts';
 import { placesOf, provenFiles, toEdit } from './reading/places.ts';
-import { isReleaseAtLeast, isTorchAtLeast, sinceNote } from './reading/versions.ts';
+import { isReleaseAtLeast, isTorchAtLeast } from './reading/versions.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { apiPage, torchNpuPage, variablePage } from './wording/documents.ts';
+import { graphLaunch, READ_NOW_AND_THEN, taskQueue } from './wording/launching.ts';
 
 const TITLE = both('Launch fewer and cheaper small operators', '减少小算子的数量与下发开销');
 
@@ -19,21 +20,6 @@ const BLOCKING = both(
   '`ASCEND_LAUNCH_BLOCKING=1` is set: every operator waits for the one before. Remove it from performance runs.',
   '已设置 `ASCEND_LAUNCH_BLOCKING=1`：每个算子都要等前一个完成。性能运行中去掉该设置。',
 );
-
-/** Level 2 of the dispatch queue exists from 6.0.rc3. Graph capture needs level 1. */
-function queue(context: RemedyContext, current: string | null): L10n | null {
-  const since = sinceNote(context.torchNpu, '6.0.rc3');
-  if (since === null || current === '2') return null;
-  const set = both(
-    `Then set \`TASK_QUEUE_ENABLE=2\` in the launch script${since.en}; peak memory rises.`,
-    `再在启动脚本中设置 \`TASK_QUEUE_ENABLE=2\`${since.zh}；峰值内存会增加。`,
-  );
-  const binary = both(
-    'Level 2 works only with prebuilt operators, that is with `jit_compile=False`.',
-    '该级别只对预编译算子生效，即 `jit_compile=False`。',
-  );
-  return context.soc === 'gen-1' ? prose(set, binary) : set;
-}
 
 const FOREACH = both(
   '`torch.optim.AdamW` takes the foreach path by default on this hardware: check that the code does not pass `foreach=False`.',
@@ -87,15 +73,6 @@ function fused(context: RemedyContext): L10n | null {
   );
 }
 
-function compile(context: RemedyContext): L10n | null {
-  const since = sinceNote(context.torchNpu, '7.3.0');
-  if (since === null || context.soc === 'gen-1') return null;
-  return both(
-    `With static shapes, \`torch.compile\` launches whole graphs${since.en}; keep \`TASK_QUEUE_ENABLE=1\` with graph capture.`,
-    `shape 固定时，\`torch.compile\` 可整图下发${since.zh}；使用图捕获时保持 \`TASK_QUEUE_ENABLE=1\`。`,
-  );
-}
-
 function lazyFusion(context: RemedyContext): L10n | null {
   const isListed = context.soc === 'A2' || context.soc === 'A3';
   if (!isListed || isReleaseAtLeast(context.torchNpu, '26.1.0') !== true) return null;
@@ -119,7 +96,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const blocking = source === null ? [] : settingsOf(source, 'ASCEND_LAUNCH_BLOCKING').filter(({ value }) => value === '1');
   const isBlocking = params.launchBlocking === true || params.launchBlocking === '1' || blocking.length > 0;
   const current = typeof params.taskQueue === 'string' ? params.taskQueue : null;
-  const queueAdvice = queue(context, current);
+  const queueAdvice = taskQueue(context, current, 'then');
   const low = queueAdvice === null ? [] : queueSettings.filter(({ value }) => value === '0' || value === '1');
   const unfused =
     source === null
@@ -136,11 +113,11 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       isOptimizer ? optimizer(context, unfused.length > 0) : SYNCS,
       queueAdvice,
       isOptimizer ? null : fused(context),
-      isOptimizer ? null : compile(context),
+      isOptimizer ? null : graphLaunch(context),
       isOptimizer ? null : lazyFusion(context),
       CHECK,
     ),
-    code: queueAdvice === null ? (isOptimizer ? null : SYNC_CODE) : QUEUE_CODE,
+    code: queueAdvice === null ? (isOptimizer ? null : READ_NOW_AND_THEN) : QUEUE_CODE,
     preconditions: listed(
       isOptimizer
         ? null
@@ -173,13 +150,6 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
 
 const QUEUE_CODE = `# launch script, before python starts
 export TASK_QUEUE_ENABLE=2`;
-
-const SYNC_CODE = `running = 0.0
-for step, batch in enumerate(loader):
-    loss = train_step(batch)
-    running = running + loss.detach()  # stays on the card
-    if step % log_every == 0:
-        print(step, running.item() / (step + 1))`;
 
 /** Many short kernels that the host cannot launch fast enough: in which order to act. */
 export default {

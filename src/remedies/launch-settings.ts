@@ -1,0 +1,76 @@
+import type { L10n } from '../model/lang.ts';
+import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
+import { settingsOf, withValue } from './reading/launch-settings.ts';
+import { toEdit } from './reading/places.ts';
+import { sinceNote } from './reading/versions.ts';
+import { AFFINITY_NOTE } from './wording/affinity.ts';
+import { both, listed, prose } from './wording/bilingual.ts';
+import { torchNpuPage, variablePage } from './wording/documents.ts';
+import { graphLaunch, taskQueue } from './wording/launching.ts';
+
+const TITLE = both('Launch faster, or launch less', '加快下发，或减少下发');
+
+const WHY = both(
+  'The host sets the pace: faster kernels gain nothing until launches run ahead of the card.',
+  '当前由 Host 决定速度：下发领先于 NPU 之前，优化 kernel 没有收益。',
+);
+const BATCH = both(
+  'A larger micro batch gives each launch more work; with the global batch the learning rate changes, too.',
+  '增大 micro batch 可让每次下发带来更多计算；全局 batch 变化时学习率也要调整。',
+);
+const CHECK = both(
+  'Check: the card waits less for launches in the next profile, captured without call stacks.',
+  '验证：下一次不采集调用栈的 profile 中，NPU 等待下发的时间缩短。',
+);
+
+function affinity(context: RemedyContext, current: string | null): L10n | null {
+  const since = sinceNote(context.torchNpu, '6.0.rc2');
+  if (since === null || (current !== null && /^[12]/.test(current))) return null;
+  return both(`Bind the processes to CPU cores with \`CPU_AFFINITY_CONF=2\`${since.en}.`, `用 \`CPU_AFFINITY_CONF=2\` 绑核${since.zh}。`);
+}
+
+const given = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+
+function advise(_: unknown, context: RemedyContext): Advice {
+  const { params, source } = context;
+  const queue = taskQueue(context, given(params.taskQueue), 'first');
+  const bind = affinity(context, given(params.affinity));
+  const graph = graphLaunch(context);
+  const low =
+    source === null || queue === null ? [] : settingsOf(source, 'TASK_QUEUE_ENABLE').filter(({ value }) => value === '0' || value === '1');
+  const lines = [queue === null ? null : 'export TASK_QUEUE_ENABLE=2', bind === null ? null : 'export CPU_AFFINITY_CONF=2'].filter(
+    (line) => line !== null,
+  );
+  return {
+    title: TITLE,
+    text: prose(WHY, queue, bind, graph, BATCH, CHECK),
+    code: lines.length === 0 ? null : `# launch script, before python starts\n${lines.join('\n')}`,
+    preconditions: listed(
+      queue === null
+        ? null
+        : both(
+            'Memory has room: level 2 raises the peak. In Python the variable counts only before `import torch_npu`.',
+            '显存有余量：级别 2 会提高峰值。在 Python 中须在 `import torch_npu` 之前设置。',
+          ),
+      bind === null ? null : AFFINITY_NOTE,
+      graph === null
+        ? null
+        : both('Shapes do not change from step to step where graphs are captured.', '使用图捕获时，各迭代的 shape 不变。'),
+    ),
+    references: [
+      variablePage('op_execution/TASK_QUEUE_ENABLE'),
+      ...(bind === null ? [] : [variablePage('performance_tuning/CPU_AFFINITY_CONF')]),
+      ...(graph === null ? [] : [torchNpuPage('user_guide/torch_compile/overview.md')]),
+    ],
+    edits: low.length === 1 ? [toEdit(withValue(low[0]!, '2'), 'comment-only')] : [],
+    locations: low.slice(0, 8).map(({ file, line }) => ({ file, line, symbol: null })),
+  };
+}
+
+/** A whole step that the host cannot launch fast enough: settings first, then fewer launches. */
+export default {
+  id: 'launch-settings',
+  title: TITLE,
+  apis: ['TASK_QUEUE_ENABLE', 'CPU_AFFINITY_CONF', 'torch_npu.npu.set_compile_mode(jit_compile)', 'torch.compile'],
+  advise,
+} satisfies Remedy;
