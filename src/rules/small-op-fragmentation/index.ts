@@ -1,4 +1,5 @@
-import { dataConfidence, hostBias, medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
+import { smallLoops } from '../../facts/job/loops.ts';
+import { dataConfidence, hostBias } from '../../facts/job/per-step.ts';
 import type { FragmentFacts } from '../../model/facts.ts';
 import { defineRule } from '../../model/rule.ts';
 import type { Removal } from '../../replay/replay.ts';
@@ -27,10 +28,6 @@ function fuse(fragments: readonly FragmentFacts[], shrink: number): Removal {
     for (const node of stays) durations.set(node, total / keep);
   }
   return { nodes, durations };
-}
-
-function repeated(fragment: FragmentFacts, minRepeats: number): boolean {
-  return fragment.period > 0 && fragment.repeats >= minRepeats;
 }
 
 export default defineRule({
@@ -77,23 +74,7 @@ export default defineRule({
   detect(job, options) {
     const step = job.steps.stepTimeMs;
     if (step === null) return { outcome: 'notApplicable', reason: { text: { en: 'the step time is unknown', zh: '迭代耗时未知' } } };
-    const loops = job.ranks.map((r) => r.fragments.filter((f) => repeated(f, options.minRepeats)));
-    const starved = job.ranks.map(
-      (r, i) =>
-        medianOfUsed(
-          job,
-          sumByStep(r.steps.length, loops[i]!, (f) => f.starved / 1e6),
-        ) || 0,
-    );
-    const kernels = job.ranks.map(
-      (r, i) =>
-        medianOfUsed(
-          job,
-          sumByStep(r.steps.length, loops[i]!, (f) => f.nodes.length),
-        ) || 0,
-    );
-    const floor = Math.max(options.minShare * step, options.minMs);
-    const ranks = job.ranks.map((_, i) => i).filter((i) => starved[i]! >= floor && kernels[i]! >= options.minKernels);
+    const { loops, starvedMs: starved, kernels, ranks } = smallLoops(job, options);
     if (ranks.length === 0) {
       return {
         outcome: 'pass',

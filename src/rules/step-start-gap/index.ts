@@ -1,26 +1,14 @@
-import { clip, length, subtract, union, unionSorted } from '../../base/intervals.ts';
 import { medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
-import { leadIn } from '../../facts/rank/idle.ts';
-import { COMMUNICATION, COMPUTE, type RankFacts } from '../../model/facts.ts';
+import type { RankFacts } from '../../model/facts.ts';
 import { defineRule } from '../../model/rule.ts';
 
-/** Shorter calls find the operator compiled (see op-recompile) and are part of the gap. ns. */
-const LONG_COMPILE = 5_000_000;
 /** Share of the steps that must have the gap. */
 const STEADY = 0.8;
 
-/** ns by step: time from the host's step start to the first kernel in which no kernel ran and no known cause was at work. */
-function gaps(rank: RankFacts): number[] {
-  const { tape } = rank;
-  if (tape === null) return [];
-  const windows = rank.steps.map((s) => ({ id: s.id ?? 0, start: s.start, end: s.end, hostEnd: s.end }));
-  const kernels = unionSorted(tape.start, tape.duration, (i) => tape.kind[i] === COMPUTE || tape.kind[i] === COMMUNICATION);
-  const owned = union([
-    ...(rank.loader?.fetches ?? []).filter((f) => f.stall > 0).map((f) => [f.start, f.end] as const),
-    ...(rank.compile?.calls ?? []).filter((c) => c.end - c.start >= LONG_COMPILE).map((c) => [c.start, c.end] as const),
-  ]);
-  const open = subtract(subtract(leadIn(tape, windows), kernels), owned);
-  return windows.map((w) => length(clip(open, w.start, w.end)));
+/** ns by step: idle time before the first kernel that no recorded cause owns: the host was launching, or nothing shows what it did. */
+function gaps(rank: RankFacts): { all: number[]; silent: number[] } {
+  const steps = rank.idle?.steps ?? [];
+  return { all: steps.map((s) => s.leadLaunch + s.leadUnexplained), silent: steps.map((s) => s.leadUnexplained) };
 }
 
 export default defineRule({
@@ -31,7 +19,7 @@ export default defineRule({
   needs: ['steps', 'kernels', 'launches'],
   options: {
     minShare: {
-      default: 0.05,
+      default: 0.04,
       unit: 'share',
       min: 0,
       max: 1,
@@ -51,7 +39,7 @@ export default defineRule({
   detect(job, options) {
     const step = job.steps.stepTimeMs;
     if (step === null) return { outcome: 'notApplicable', reason: { text: { en: 'the step time is unknown', zh: '迭代耗时未知' } } };
-    const perStep = job.ranks.map((r) => gaps(r).map((v) => v / 1e6));
+    const perStep = job.ranks.map((r) => gaps(r).all.map((v) => v / 1e6));
     const medians = perStep.map((values) => medianOfUsed(job, values) || 0);
     const floor = Math.max(options.minShare * step, options.minMs);
     // A gap of some steps only is a pause of the host, which shows as waiting at the collectives.
@@ -91,14 +79,15 @@ export default defineRule({
             {
               message: {
                 text: {
-                  en: 'rank {rank:text}: the first kernel starts {preparing:ms} after the step; {stall:ms} of that is the data loader, {gap:ms} is not recorded as anything',
-                  zh: '卡 {rank:text}：首个 kernel 在迭代开始 {preparing:ms} 后执行；其中 {stall:ms} 在等数据加载，{gap:ms} 没有任何记录',
+                  en: 'rank {rank:text}: the first kernel starts {preparing:ms} after the step; {stall:ms} of that is the data loader and {gap:ms} has no recorded cause: the host launched in it, or for {silent:ms} nothing at all was recorded',
+                  zh: '卡 {rank:text}：首个 kernel 在迭代开始 {preparing:ms} 后执行；其中 {stall:ms} 在等数据加载，{gap:ms} 没有记录到原因：Host 在下发，或没有任何记录（{silent:ms}）',
                 },
                 params: {
                   rank: facts.rank ?? '?',
                   preparing: Number.isNaN(preparing) ? null : preparing,
                   stall: stall || 0,
                   gap: medians[pace]!,
+                  silent: medianOfUsed(job, gaps(facts).silent) / 1e6 || 0,
                 },
               },
               file: 'trace_view.json',

@@ -1,0 +1,289 @@
+import { biasCaveat, quoted, ranksAbove } from '../../facts/job/host-time.ts';
+import type { JobFacts } from '../../facts/job/index.ts';
+import { dataConfidence, medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
+import { COMPUTE, type RankFacts, type SyncKind, type SyncSite } from '../../model/facts.ts';
+import type { L10n, Message } from '../../model/lang.ts';
+import { defineRule, type RawEvidence } from '../../model/rule.ts';
+import type { Removal } from '../../replay/replay.ts';
+
+/** Copies to the card are `h2d-copy`, giving memory back is `memory-alloc-stall`. */
+const OWN: readonly SyncKind[] = ['item', 'shape', 'to-host', 'copy', 'stream', 'device', 'event'];
+/** A place with less than this part of what the worst place costs is not worth a line. */
+const MINOR = 0.1;
+const SHOWN = 3;
+/** Fewer waits beside collectives than this per step are barriers, not a habit. */
+const MIN_DRAINS = 8;
+/** Part of the step that draining waits must hold the host: what they cost is computing that could run beside the collective. */
+const DRAIN_SHARE = 0.05;
+
+/** Waits of one place per step, medians of the used steps. Times in ms. */
+interface Place {
+  readonly index: number;
+  readonly site: SyncSite;
+  readonly count: number;
+  readonly host: number;
+  readonly idle: number;
+}
+
+function placesOf(job: JobFacts, rank: RankFacts): Place[] {
+  const out: Place[] = [];
+  rank.host?.syncs.forEach((site, index) => {
+    if (!OWN.includes(site.kind)) return;
+    const per = (figure: 'count' | 'host' | 'idle'): number =>
+      medianOfUsed(
+        job,
+        sumByStep(rank.steps.length, site.costs, (c) => c[figure]),
+      ) || 0;
+    const count = per('count');
+    if (count > 0) out.push({ index, site, count, host: per('host') / 1e6, idle: per('idle') / 1e6 });
+  });
+  return out.sort((a, b) => b.idle - a.idle || b.host - a.host);
+}
+
+/** Launches of kernels and collectives per step. */
+function launchedPerStep(job: JobFacts, { tape, steps }: RankFacts): { kernels: number; collectives: number } {
+  const kernels = new Array<number>(steps.length).fill(0);
+  const collectives = new Array<number>(steps.length).fill(0);
+  if (tape !== null) {
+    for (let i = 0; i < tape.start.length; i++) {
+      const step = tape.step[i]!;
+      if (step < 0) continue;
+      if (tape.kind[i] === COMPUTE) kernels[step] = kernels[step]! + 1;
+      else if (tape.collective[i]! >= 0) collectives[step] = collectives[step]! + 1;
+    }
+  }
+  return { kernels: medianOfUsed(job, kernels) || 0, collectives: medianOfUsed(job, collectives) || 0 };
+}
+
+type Shape = 'blocking' | 'drain' | SyncKind;
+
+const TITLES: Record<Exclude<Shape, 'to-device' | 'release'>, L10n> = {
+  blocking: { en: 'Every launch waits until the card is done', zh: '每次下发都等待 NPU 执行完成' },
+  drain: {
+    en: 'The host drains the card {n:int} times per step around its collectives',
+    zh: 'Host 在集合通信前后每迭代等待 NPU 清空 {n:int} 次',
+  },
+  item: {
+    en: 'The host reads {n:int} values per step from the card and it runs dry',
+    zh: 'Host 每迭代从 NPU 读取 {n:int} 个值，NPU 因此空闲',
+  },
+  shape: {
+    en: '{n:int} operators per step whose result size the host has to wait for',
+    zh: '每迭代有 {n:int} 个算子的输出大小需要 Host 等待',
+  },
+  'to-host': { en: '{n:int} copies from the card per step hold up the host', zh: '每迭代 {n:int} 次从 NPU 的拷贝阻塞 Host' },
+  copy: { en: '{n:int} blocking copies per step hold up the host', zh: '每迭代 {n:int} 次阻塞拷贝' },
+  stream: {
+    en: 'The host waits for a stream {n:int} times per step and the card runs dry',
+    zh: 'Host 每迭代同步流 {n:int} 次，NPU 因此空闲',
+  },
+  device: {
+    en: 'The host waits for the whole card {n:int} times per step and it runs dry',
+    zh: 'Host 每迭代同步整个设备 {n:int} 次，NPU 因此空闲',
+  },
+  event: {
+    en: 'The host waits for an event {n:int} times per step and the card runs dry',
+    zh: 'Host 每迭代等待事件 {n:int} 次，NPU 因此空闲',
+  },
+};
+
+const GUARD: Message = {
+  text: {
+    en: 'a wait here may keep data from being read too early: let a stream event order the two, do not just delete it',
+    zh: '这里的等待可能防止数据被过早读取：改用流事件保证先后，不要直接删除',
+  },
+};
+
+export default defineRule({
+  id: 'stream-sync',
+  title: { en: 'The host waits for the card and the card runs dry', zh: 'Host 同步等待，NPU 断流' },
+  category: 'host',
+  maturity: 'stable',
+  needs: ['steps', 'host-ops', 'kernels', 'launches'],
+  options: {
+    minShare: {
+      default: 0.02,
+      unit: 'share',
+      min: 0,
+      max: 1,
+      description: { en: 'smallest idle time reported, as a share of the step', zh: '可报告的最小空闲，占迭代耗时的比例' },
+      why: 'a wait while the card is busy costs nothing, however long; only the idle time in it and right after it counts',
+    },
+    minMs: {
+      default: 0.5,
+      unit: 'ms',
+      min: 0,
+      max: 10_000,
+      description: { en: 'smallest idle time reported', zh: '可报告的最小空闲' },
+      why: 'one read of the loss per step leaves the card idle for 0.2 ms',
+    },
+    blockingShare: {
+      default: 0.5,
+      unit: 'share',
+      min: 0.1,
+      max: 1,
+      description: {
+        en: 'part of the kernel launches that a wait follows, from which launches count as blocking',
+        zh: '后面紧跟等待的 kernel 下发占比达到该值时视为阻塞式下发',
+      },
+      why: 'with ASCEND_LAUNCH_BLOCKING every launch is followed by a wait; explicit waits follow a few percent',
+    },
+    drainRatio: {
+      default: 1,
+      unit: 'count',
+      min: 0.5,
+      max: 10,
+      description: { en: 'waits beside collectives per collective that count as draining', zh: '每次集合通信伴随的等待达到该值时视为清空' },
+      why: 'a drain before and after each collective gives 2.0; gradient hooks without waits give 0',
+    },
+  },
+  remedies: ['remove-sync', 'set-environment'],
+  detect(job, options) {
+    const step = job.steps.stepTimeMs;
+    if (step === null) return { outcome: 'notApplicable', reason: { text: { en: 'the step time is unknown', zh: '迭代耗时未知' } } };
+    const places = job.ranks.map((r) => placesOf(job, r));
+    const idle = places.map((list) => list.reduce((sum, p) => sum + p.idle, 0));
+    const launched = job.ranks.map((r) => launchedPerStep(job, r));
+    const drains = places.map((list, r) => {
+      const beside = list.filter((p) => besidePerStep(p) >= 0.5 * p.count);
+      const count = beside.reduce((sum, p) => sum + p.count, 0);
+      const host = beside.reduce((sum, p) => sum + p.host, 0);
+      const often = launched[r]!.collectives > 0 && count / launched[r]!.collectives >= options.drainRatio && count >= MIN_DRAINS;
+      return often && host >= DRAIN_SHARE * step ? beside : [];
+    });
+    const floor = Math.max(options.minShare * step, options.minMs);
+    let ranks = ranksAbove(idle, floor);
+    // Draining costs overlap first, which only the replay can price.
+    if (ranks.length === 0 && job.replay !== null) ranks = job.ranks.map((_, r) => r).filter((r) => drains[r]!.length > 0);
+    if (ranks.length === 0) {
+      const most = idle.reduce((a, b) => Math.max(a, b), 0);
+      return {
+        outcome: 'pass',
+        reason: {
+          text: {
+            en: 'the host waited up to {n:int} times per step; the card was idle for {idle:ms} of that or right after',
+            zh: 'Host 每迭代最多等待 {n:int} 次；等待期间及其后 NPU 空闲 {idle:ms}',
+          },
+          params: { n: Math.max(0, ...places.map((list) => list.reduce((n, p) => n + p.count, 0))), idle: most },
+        },
+      };
+    }
+    const pace = quoted(job, ranks, idle);
+    const facts = job.ranks[pace]!;
+    const own = places[pace]!;
+    const streamWaits = own.filter((p) => p.site.kind === 'stream').reduce((n, p) => n + p.count, 0);
+    const isBlocking = streamWaits >= options.blockingShare * launched[pace]!.kernels && launched[pace]!.kernels > 0;
+    const isDrain = !isBlocking && drains[pace]!.length > 0;
+    const often = (list: readonly Place[]): Place[] => {
+      const most = Math.max(...list.map((p) => p.count));
+      return list.filter((p) => p.count >= MINOR * most).sort((a, b) => b.host - a.host);
+    };
+    const shown = isBlocking
+      ? own.filter((p) => p.site.kind === 'stream')
+      : isDrain
+        ? often(drains[pace]!)
+        : own.filter((p) => p.idle >= MINOR * own[0]!.idle);
+    const top = shown[0]!;
+    const shape = isBlocking ? 'blocking' : isDrain ? 'drain' : (top.site.kind as keyof typeof TITLES);
+    const same = isBlocking || isDrain ? shown : shown.filter((p) => p.site.kind === top.site.kind);
+    const count = same.reduce((n, p) => n + p.count, 0);
+    const evidence: RawEvidence[] = shown.slice(0, SHOWN).map((p) => ({
+      message: {
+        text:
+          p.site.operator === ''
+            ? {
+                en: 'rank {rank:text}: {call:code} {n:int} × per step held the host for {host:ms}; the card was idle for {idle:ms} in it or right after',
+                zh: '卡 {rank:text}：{call:code} 每迭代 {n:int} 次，阻塞 Host {host:ms}；其间及其后 NPU 空闲 {idle:ms}',
+              }
+            : {
+                en: 'rank {rank:text}: {call:code} in {op:code}, {n:int} × per step, held the host for {host:ms}; the card was idle for {idle:ms} in it or right after',
+                zh: '卡 {rank:text}：{op:code} 中的 {call:code} 每迭代 {n:int} 次，阻塞 Host {host:ms}；其间及其后 NPU 空闲 {idle:ms}',
+              },
+        params: { rank: facts.rank ?? '?', call: p.site.call, op: p.site.operator, n: p.count, host: p.host, idle: p.idle },
+      },
+      file: 'trace_view.json',
+      rank: pace,
+      step: facts.steps[p.site.worst.step]?.id ?? null,
+      start: p.site.worst.start,
+      duration: p.site.worst.end - p.site.worst.start,
+    }));
+    const { kernels, collectives } = launched[pace]!;
+    if (isBlocking) {
+      evidence.push({
+        message: {
+          text: {
+            en: '{waits:int} waits for {kernels:int} kernels per step: launches do not run ahead of the card',
+            zh: '每迭代 {kernels:int} 个 kernel 对应 {waits:int} 次等待：下发无法领先于 NPU',
+          },
+          params: { waits: streamWaits, kernels },
+        },
+        file: 'trace_view.json',
+        rank: pace,
+      });
+    } else if (isDrain) {
+      evidence.push({
+        message: {
+          text: {
+            en: '{waits:int} waits for {n:int} collectives per step ({ratio:num} each): no computing runs beside them',
+            zh: '每迭代 {n:int} 次集合通信对应 {waits:int} 次等待（每次 {ratio:num}）：计算无法与通信并行',
+          },
+          params: { waits: count, n: collectives, ratio: Number((count / collectives).toFixed(1)) },
+        },
+        file: 'trace_view.json',
+        rank: pace,
+      });
+    }
+    const beforeGraph = shown.reduce((n, p) => n + p.site.beforeGraph, 0);
+    const guarded = isDrain || beforeGraph > 0 || (!isBlocking && ['stream', 'device', 'event'].includes(top.site.kind));
+    const kinds = new Set(shown.map((p) => siteKey(p.site)));
+    return {
+      outcome: 'findings',
+      findings: [
+        {
+          title: { text: TITLES[shape], params: { n: Math.max(1, Math.round(count)) } },
+          ranks,
+          steps: job.steps.used,
+          groups: [],
+          confidence: dataConfidence(job, true),
+          evidence,
+          caveats: [...(guarded ? [GUARD] : []), ...biasCaveat(facts)],
+          removal: { likely: new Map(ranks.map((r) => [r, withoutWaits(job.ranks[r]!, kinds)] as const)) },
+          boundMs: shown.reduce((sum, p) => sum + p.idle, 0),
+          boundMethod: {
+            text: {
+              en: 'idle time of the card in these waits and right after them, median of the steps',
+              zh: '这些等待期间及其后 NPU 的空闲，各迭代的中位数',
+            },
+          },
+          information: false,
+          symptomOf: null,
+          frames: shown.flatMap((p) => (p.site.frame === null ? [] : [p.site.frame])).slice(0, SHOWN),
+          remedies: isBlocking
+            ? [{ id: 'set-environment', params: { name: 'ASCEND_LAUNCH_BLOCKING', kind: 'symptom' } }]
+            : [{ id: 'remove-sync', params: { kind: shape, perStep: Math.max(1, Math.round(count)), beforeGraph: beforeGraph > 0 } }],
+          hotspot: `${shape}:${top.site.frame === null ? '' : `${top.site.frame.file}:${top.site.frame.func}`}`,
+        },
+      ],
+    };
+  },
+});
+
+/** Waits of a place beside a collective, per step. */
+function besidePerStep({ site, count }: Place): number {
+  const all = site.costs.reduce((n, c) => n + c.count, 0);
+  return all === 0 ? 0 : (site.besideCollective / all) * count;
+}
+
+/** The same place on another rank. */
+function siteKey(site: SyncSite): string {
+  return `${site.kind}|${site.operator}|${site.frame?.file}:${site.frame?.line}|${site.call}`;
+}
+
+function withoutWaits({ tape, host }: RankFacts, keys: ReadonlySet<string>): Removal {
+  const wanted = host!.syncs.map((site) => keys.has(siteKey(site)));
+  const syncs = new Set<number>();
+  tape!.syncs.site.forEach((site, i) => {
+    if (site >= 0 && wanted[site]) syncs.add(i);
+  });
+  return { syncs };
+}
