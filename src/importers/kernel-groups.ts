@@ -30,6 +30,20 @@ export interface KernelGroups {
   table(): KernelGroupTable;
 }
 
+/** Stands for a group where the row is communication, while rows are read. */
+export const COMMUNICATION = NO_GROUP + 1;
+
+/** Group and kind of the rows, from one column of both: two of them would take twice the memory until all rows are there. */
+export function unpackGroups(rows: Int32Array): { group: Uint16Array; isCommunication: Uint8Array } {
+  const group = new Uint16Array(rows.length);
+  const isCommunication = new Uint8Array(rows.length);
+  for (let row = 0; row < rows.length; row++) {
+    group[row] = Math.min(rows[row]!, NO_GROUP);
+    if (rows[row] === COMMUNICATION) isCommunication[row] = 1;
+  }
+  return { group, isCommunication };
+}
+
 /** A counter's column as one number: which pipe on which side. null for other columns. */
 export function pipeFigure(name: string): { readonly figure: number; readonly part: boolean } | null {
   const found = /^(?:(aic|aiv|ai\*|aicore)_)?(mac|vec|scalar|mte1|mte2|mte3|fixpipe)(?:_(fp16|fp32|int8|int32|misc))?_ratio$/i.exec(

@@ -123,7 +123,7 @@ export function castFacts(capture: RankCapture, tape: Tape | null, rows: Int32Ar
     }
     position++;
     const words = of(row);
-    open = open.filter((cast) => position - cast.at <= REACH + 1);
+    if (open.length > 0) open = open.filter((cast) => position - cast.at <= REACH + 1);
     // Nothing is known of a kernel beyond the groups: it may read anything.
     if (words === null) {
       for (const pairs of pending.values()) settle(pairs, true);
@@ -134,20 +134,22 @@ export function castFacts(capture: RankCapture, tape: Tape | null, rows: Int32Ar
     weights.follow(words);
     const cast = words.isCast ? castOf(words, node, row, position) : null;
     const undone = cast === null ? -1 : open.findIndex((c) => c.made === words.inputs[0] && c.from === cast.to);
-    for (const word of words.inputs) {
-      settle(pending.get(word), true);
-      pending.delete(word);
-    }
-    for (const word of words.outputs) {
-      settle(pending.get(word), false);
-      pending.delete(word);
+    if (pending.size > 0) {
+      for (const word of words.inputs) {
+        settle(pending.get(word), true);
+        pending.delete(word);
+      }
+      for (const word of words.outputs) {
+        settle(pending.get(word), false);
+        pending.delete(word);
+      }
     }
     if (undone !== -1) {
       const first = open[undone]!;
       pending.set(first.made, [...(pending.get(first.made) ?? []), { first, second: cast! }]);
       open.splice(undone, 1);
     }
-    open = open.filter((c) => !words.inputs.includes(c.made));
+    if (open.length > 0) open = open.filter((c) => !words.inputs.includes(c.made));
     if (cast === null) continue;
     sum.count++;
     sum.ns += nsOf(node);
@@ -220,7 +222,7 @@ function weightCasts(tape: Tape, phases: PhaseFacts, step: number) {
           recent.splice(fed, 1);
         }
       }
-      recent = recent.filter((r) => --r.left > 0);
+      if (recent.length > 0) recent = recent.filter((r) => --r.left > 0);
     },
     /** Casts of the second and later passes, where each pass casts as many as the first and most of them feed a product. */
     repeated(): { cast: Cast; nodes: number[] }[] {

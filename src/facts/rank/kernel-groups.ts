@@ -17,15 +17,16 @@ export function rowsOfNodes(capture: RankCapture, tape: Tape): Int32Array {
   const { kernels } = capture;
   if (kernels === null) return out;
   const { start } = kernels;
-  const rows = ascending(start);
+  const order = outOfOrder(start);
+  const count = order?.length ?? start.length;
   let from = 0;
   for (let node = 0; node < tape.start.length; node++) {
     if (tape.kind[node] !== COMPUTE) continue;
     const at = tape.start[node]!;
-    while (from < rows.length && start[rows[from]!]! < at - 1) from++;
+    while (from < count && start[order?.[from] ?? from]! < at - 1) from++;
     let best = -1;
-    for (let i = from; i < rows.length && start[rows[i]!]! <= at + 1; i++) {
-      const row = rows[i]!;
+    for (let i = from; i < count && start[order?.[i] ?? i]! <= at + 1; i++) {
+      const row = order?.[i] ?? i;
       if (kernels.isCommunication[row] === 1) continue;
       const distance = Math.abs(start[row]! - at) + Math.abs(kernels.duration[row]! - tape.duration[node]!);
       if (best === -1 || distance < Math.abs(start[best]! - at) + Math.abs(kernels.duration[best]! - tape.duration[node]!)) best = row;
@@ -35,21 +36,22 @@ export function rowsOfNodes(capture: RankCapture, tape: Tape): Int32Array {
   return out;
 }
 
-/** Rows in order of their start, those without one left out. */
-export function ascending(start: Float64Array): Int32Array {
-  let count = 0;
+/** Rows in order of their start, those without one left out; null when they lie so: a list of millions is not made for nothing. */
+function outOfOrder(start: Float64Array): Int32Array | null {
+  let known = 0;
   let sorted = true;
   let last = Number.NEGATIVE_INFINITY;
   for (const at of start) {
+    if (!(at >= last)) sorted = false;
     if (Number.isNaN(at)) continue;
-    if (at < last) sorted = false;
     last = at;
-    count++;
+    known++;
   }
-  const rows = new Int32Array(count);
+  if (sorted) return null;
+  const rows = new Int32Array(known);
   let next = 0;
   for (let row = 0; row < start.length; row++) if (!Number.isNaN(start[row]!)) rows[next++] = row;
-  return sorted ? rows : rows.sort((a, b) => start[a]! - start[b]! || a - b);
+  return rows.sort((a, b) => start[a]! - start[b]! || a - b);
 }
 
 /** Longer texts were cut where they were read, so that their sums would be too small. */

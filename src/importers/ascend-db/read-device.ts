@@ -3,7 +3,7 @@ import type { Interner } from '../../base/interner.ts';
 import { lookupIn, sortedRows } from '../../base/lookup.ts';
 import { type KernelTable, NO_GROUP } from '../../model/capture.ts';
 import type { Database, Table } from '../database.ts';
-import { createKernelGroups, type GroupKey } from '../kernel-groups.ts';
+import { COMMUNICATION, createKernelGroups, type GroupKey, unpackGroups } from '../kernel-groups.ts';
 import { opTypeFromName } from '../op-type.ts';
 import type { DatabaseClock } from './clock.ts';
 import type { Strings } from './strings.ts';
@@ -179,7 +179,6 @@ export function kernelColumns(names: Interner, strings: Strings): KernelColumns 
     outputShapes: i32(),
     outputFormats: i32(),
     outputTypes: i32(),
-    communication: i32(),
     line: i32(),
     group: i32(),
   };
@@ -225,18 +224,16 @@ export function kernelColumns(names: Interner, strings: Strings): KernelColumns 
       t.outputShapes.push(key[5]);
       t.outputTypes.push(key[6]);
       t.outputFormats.push(key[7]);
-      t.communication.push(communication);
       t.line.push(integer(row[7]));
       const group = communication === 1 ? NO_GROUP : groups.of(key);
-      t.group.push(group);
+      t.group.push(communication === 1 ? COMMUNICATION : group);
       groups.blocks(group, number(row[17]), duration);
     },
     pushCollective(name, start, duration) {
       t.name.push(name);
       t.start.push(start);
       t.duration.push(duration);
-      t.communication.push(1);
-      t.group.push(NO_GROUP);
+      t.group.push(COMMUNICATION);
       for (const column of [
         t.type,
         t.core,
@@ -259,13 +256,14 @@ export function kernelColumns(names: Interner, strings: Strings): KernelColumns 
       );
       return (task, figure, share) => {
         const row = task < 0 ? undefined : find.get(task);
-        if (row !== undefined) groups.pipe(t.group.at(row), figure, share, t.duration.at(row));
+        if (row !== undefined && t.group.at(row) < NO_GROUP) groups.pipe(t.group.at(row), figure, share, t.duration.at(row));
       };
     },
     table() {
       if (t.start.length === 0) return null;
       const starts = t.start.view();
       const order = sortedRows(starts.length, (a, b) => starts[a]! - starts[b]! || a - b);
+      const { group, isCommunication } = unpackGroups(t.group.take(order));
       return {
         step: new Int32Array(order.length).fill(-1),
         name: t.name.take(order),
@@ -279,9 +277,9 @@ export function kernelColumns(names: Interner, strings: Strings): KernelColumns 
         outputFormats: t.outputFormats.take(order),
         inputTypes: t.inputTypes.take(order),
         outputTypes: t.outputTypes.take(order),
-        isCommunication: new Uint8Array(t.communication.take(order)),
+        isCommunication,
         line: t.line.take(order),
-        group: new Uint16Array(t.group.take(order)),
+        group,
         groups: groups.table(),
         typesFromNames: fromNames,
       };

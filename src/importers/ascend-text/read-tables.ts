@@ -3,7 +3,7 @@ import type { Instant } from '../../base/decimal.ts';
 import type { Interner } from '../../base/interner.ts';
 import { type ApiRow, type HostOpSummary, type KernelTable, NO_GROUP, type OperatorRow } from '../../model/capture.ts';
 import { firstUserFrame } from '../call-stack.ts';
-import { createKernelGroups, type GroupKey, pipeFigure } from '../kernel-groups.ts';
+import { COMMUNICATION, createKernelGroups, type GroupKey, pipeFigure, unpackGroups } from '../kernel-groups.ts';
 import { opTypeFromName } from '../op-type.ts';
 import { type CsvRow, cellInstant, cellNumber, cellText, findColumn, scanCsv } from '../scan-csv.ts';
 import type { Origin } from './origin.ts';
@@ -34,7 +34,6 @@ export async function readKernels(
     outputFormats: i32(),
     inputTypes: i32(),
     outputTypes: i32(),
-    isCommunication: i32(),
     line: i32(),
     group: i32(),
   };
@@ -121,10 +120,9 @@ export async function readKernels(
       t.outputShapes.push(key[5]);
       t.outputTypes.push(key[6]);
       t.outputFormats.push(key[7]);
-      t.isCommunication.push(communication ? 1 : 0);
       t.line.push(row.line);
       const group = communication ? NO_GROUP : groups.of(key);
-      t.group.push(group);
+      t.group.push(communication ? COMMUNICATION : group);
       if (group === NO_GROUP) return;
       groups.blocks(group, cellNumber(row, c.blocks) ?? Number.NaN, duration * 1000);
       for (const { figure, columns } of counters) {
@@ -140,6 +138,7 @@ export async function readKernels(
   };
   for (const chunks of slices) truncated = (await scanCsv(chunks, onHeader)).truncated || truncated;
   if (t.name.length === 0) return null;
+  const { group, isCommunication } = unpackGroups(t.group.take());
   return {
     truncated,
     table: {
@@ -155,9 +154,9 @@ export async function readKernels(
       outputFormats: t.outputFormats.take(),
       inputTypes: t.inputTypes.take(),
       outputTypes: t.outputTypes.take(),
-      isCommunication: new Uint8Array(t.isCommunication.take()),
+      isCommunication,
       line: t.line.take(),
-      group: new Uint16Array(t.group.take()),
+      group,
       groups: groups.table(),
       typesFromNames: fromNames,
     },
