@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { PullHandle, RepositoryHandle } from '../../lab/loopback-github/index.ts';
@@ -48,6 +48,13 @@ const completed = (run: ReturnType<typeof addRun>, options = {}) =>
   world.hub.deliver('workflow_run', { action: 'completed', run }, options);
 const sticky = (pull: PullHandle) => world.hub.view(pull).comments.filter((comment) => comment.body.startsWith(COMMENT_MARKER));
 const concluded = (pull: PullHandle) => until(world, pull, isConcluded, 'a concluded check');
+
+function childrenOf(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((task) => {
+    const ids = readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8');
+    return ids.split(' ').filter((id) => id !== '');
+  });
+}
 
 /** One pull request, one run, one conclusion. */
 async function analyse(upload: Parameters<typeof addRun>[2], at: Pick<World, 'repository'> = world, name?: string) {
@@ -255,6 +262,10 @@ describe('a profile that cannot be used', () => {
       const { check } = await analyse(plan);
       expect(check).toMatchObject({ status: 'completed', conclusion: 'neutral' });
       expect(check.summary).toMatch(words);
+      // Its process is gone with all it left, and the next profile is analysed as ever.
+      await expect.poll(() => childrenOf(server.child.pid!), { timeout: 5000 }).toEqual([]);
+      expect(readdirSync(join(world.dataDir, 'scratch'))).toEqual([]);
+      expect((await analyse(ONE_FINDING)).check.title).toMatch(/^1 cause/);
     },
     90_000,
   );

@@ -1,0 +1,106 @@
+/* The analysis process is ended when it takes too much, and leaves nothing behind. */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { type AnalysisRunner, createAnalysisRunner } from '../../src/app/analysis-runner.ts';
+import type { AdviseError } from '../../src/base/errors.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'npu-limits-'));
+const scratch = join(home, 'scratch');
+const analyser = pathToFileURL(join(import.meta.dirname, 'support/unruly-analyser.ts')).href;
+beforeEach(() => {
+  rmSync(scratch, { recursive: true, force: true });
+  mkdirSync(scratch);
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const MEMORY_MB = 200;
+function runner(timeoutMs = 60_000): AnalysisRunner {
+  return createAnalysisRunner(analyser, { timeoutMs, memoryMb: MEMORY_MB }, scratch);
+}
+
+const OPTIONS = { lang: 'en', thresholds: {}, disabledRules: [], gate: null } as const;
+async function fails(how: string, { timeoutMs = 60_000, signal = new AbortController().signal } = {}): Promise<Error> {
+  const request = { paths: [how], partial: [], options: OPTIONS, source: null };
+  const error = await runner(timeoutMs)
+    .analyse(request, { signal })
+    .then(
+      () => null,
+      (e: unknown) => e,
+    );
+  expect(error).toBeInstanceOf(Error);
+  return error as Error;
+}
+
+/** The process of the last analysis is no more. */
+async function expectGone(): Promise<void> {
+  const pid = Number(readFileSync(join(scratch, 'pid'), 'utf8'));
+  await expect.poll(() => existsSync(`/proc/${pid}`), { timeout: 5000 }).toBe(false);
+}
+
+describe('an analysis', () => {
+  it.each(['spins', 'waits'])('that %s is ended at the time limit', async (how) => {
+    const started = Date.now();
+    const error = (await fails(how, { timeoutMs: 4000 })) as AdviseError;
+    expect(error).toMatchObject({ code: 'analysis-timeout', message: 'the analysis took longer than 4 s' });
+    expect(error.hint).toContain('NPU_ADVISOR_ANALYSIS_TIMEOUT_S');
+    expect(Date.now() - started).toBeLessThan(10_000);
+    await expectGone();
+  });
+
+  it.each(['heap', 'buffers', 'a reading thread'])('whose memory grows (%s) is ended at the memory limit', async (how) => {
+    const error = (await fails(how)) as AdviseError;
+    expect(error).toMatchObject({ code: 'analysis-memory', message: 'the profile needs more memory than this installation allows' });
+    expect(error.hint).toContain('NPU_ADVISOR_ANALYSIS_MEMORY_MB');
+    await expectGone();
+  });
+
+  it.each(['dies', 'aborts'])('that %s is an error of ours, not of the upload', async (how) => {
+    const error = await fails(how);
+    expect(error.name).not.toBe('AdviseError');
+    expect(error.message).toMatch(/^the analysis process ended with (3|SIGABRT|134)/);
+    await expectGone();
+  });
+
+  it('is ended when the server stops', async () => {
+    const controller = new AbortController();
+    const failed = fails('waits', { signal: controller.signal });
+    await expect.poll(() => existsSync(join(scratch, 'pid')), { timeout: 20_000 }).toBe(true);
+    controller.abort(new Error('the server is stopping'));
+    expect((await failed).message).toBe('the server is stopping');
+    await expectGone();
+  });
+
+  it.each([
+    ['writes elsewhere', /permission|Access to this API/i],
+    ['starts a program', /permission|Access to this API/i],
+  ])('that %s may not', async (how, words) => {
+    expect((await fails(how)).message).toMatch(words);
+    expect(existsSync(join(home, 'elsewhere'))).toBe(false);
+  });
+
+  it('knows no secret, no token and no address', async () => {
+    process.env.WEBHOOK_SECRET = 'a-secret-of-the-server';
+    try {
+      const { message } = await fails('says what it knows');
+      const known = JSON.parse(message.slice(message.indexOf('{'))) as { env: string[]; request: object };
+      expect(
+        known.env.filter((name) => !['NODE_ENV', 'PATH', 'TMPDIR', 'NODE_CHANNEL_FD', 'NODE_CHANNEL_SERIALIZATION_MODE'].includes(name)),
+      ).toEqual([]);
+      expect(message).not.toMatch(/https?:|sig=|ghs_/);
+    } finally {
+      delete process.env.WEBHOOK_SECRET;
+    }
+  });
+});
+
+describe('reading directories', () => {
+  it('is answered for each by itself', async () => {
+    const answers = await runner().parts([join(home, 'absent.zip')], { signal: new AbortController().signal });
+    expect(answers).toEqual([
+      { ok: false, code: 'bad-zip', message: expect.stringContaining('absent.zip cannot be used'), hint: expect.any(String) },
+    ]);
+  });
+});
