@@ -3,7 +3,8 @@ import { type ClusterFolder, findClusters } from './cluster/find.ts';
 import { findLoneFiles } from './lone-files.ts';
 import { splitDevices } from './msprof/devices.ts';
 import { findMsprof } from './msprof/find.ts';
-import { ancestors, findRankFolders, type RankFolder } from './rank-folders.ts';
+import { isParserLog } from './parser-log.ts';
+import { ancestors, findRankFolders, leaf, parent, type RankFolder } from './rank-folders.ts';
 import { findRaw, type RawCapture } from './raw-captures.ts';
 
 /** Everything of an upload that means something to an importer, and what is left. */
@@ -28,12 +29,21 @@ export async function findCaptures(entries: readonly ProfileEntry[]): Promise<Fo
   const { tidy, inside, msprof, clusters, foreign, untold } = sortByName(entries);
   const lone = await findLoneFiles(untold);
   const perDevice = await Promise.all(msprof.map((folder) => splitDevices(folder, entries)));
-  const folders = [...tidy, ...perDevice.flat(), ...lone.folders];
+  const { true: logs = [], false: loose = [] } = Object.groupBy(lone.rest, (e) => (isParserLog(e.path) ? 'true' : 'false'));
+  const folders = [...tidy, ...perDevice.flat(), ...lone.folders].map((folder) => withLogs(folder, logs));
   const { raw, beside, rest } = findRaw(
-    [...lone.rest, ...inside],
+    [...(folders.length > 0 ? loose : lone.rest), ...inside],
     folders.map((f) => f.folder),
   );
   return { folders, clusters, raw, beside, gpu: lone.gpu, rest: [...foreign, ...rest] };
+}
+
+/** A log that lies above several ranks speaks of all of them. */
+function withLogs(folder: RankFolder, logs: readonly ProfileEntry[]): RankFolder {
+  const above = new Set([folder.folder, ...ancestors(folder.folder)]);
+  const placeOf = (e: ProfileEntry): string => (leaf(parent(e.path)) === 'logs' ? parent(parent(e.path)) : parent(e.path));
+  const own = logs.filter((e) => above.has(placeOf(e)));
+  return own.length === 0 ? folder : { ...folder, entries: [...folder.entries, ...own] };
 }
 
 /** What the names of the files tell. */

@@ -20,4 +20,5 @@ export const EMPTY_SETTINGS: CaptureSettings = {
   soc: null,
   deviceMemory: null,
   env: {},
+  stopped: null,
 };

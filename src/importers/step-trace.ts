@@ -13,6 +13,8 @@ export interface StepTraceCells {
 export interface StepTraceResult {
   /** A column that held a negative time, as written; such a cell counts as missing. */
   readonly negative: string | null;
+  /** Rows used when there are more; null when all are. */
+  readonly limited: number | null;
 }
 
 /** step_trace_time.csv and the cluster's copy of it; the unit is µs although the header does not say so. */
@@ -67,5 +69,5 @@ export async function scanStepTrace(
       );
     };
   });
-  return { negative };
+  return { negative, limited: rows > MAX_ROWS ? MAX_ROWS : null };
 }

@@ -3,6 +3,7 @@ import { filesRead as databasesRead } from './ascend-db/index.ts';
 import { isRead as isTableRead } from './ascend-text/index.ts';
 import { isRead as isClusterRead } from './cluster/index.ts';
 import { sortByName } from './find-captures.ts';
+import { isParserLog } from './parser-log.ts';
 import { leaf, type RankFolder, roleOf } from './rank-folders.ts';
 import { rootOf } from './raw-captures.ts';
 
@@ -34,7 +35,7 @@ export function wantedFiles(files: readonly NamedFile[]): ReadonlySet<string> {
   const { tidy, msprof, clusters, inside, foreign, untold } = sortByName(entries);
   for (const folder of [...tidy, ...msprof]) for (const entry of filesRead(folder)) add(entry);
   for (const cluster of clusters) for (const entry of cluster.entries) if (isClusterRead(leaf(entry.path))) add(entry);
-  for (const entry of untold) if (/\.(json|csv)$/i.test(entry.path)) add(entry);
+  for (const entry of untold) if (/\.(json|csv)$/i.test(entry.path) || isParserLog(entry.path)) add(entry);
   // Any json that belongs to no rank may be a facts.json.
   for (const entry of [...inside, ...foreign]) if (/\.json$/i.test(entry.path) && rootOf(entry.path) === null) add(entry);
   // What lies in an archive may turn the files around it into a rank folder.
@@ -47,7 +48,7 @@ export function wantedFiles(files: readonly NamedFile[]): ReadonlySet<string> {
 /** The files of a rank folder that its importer opens; of two exports side by side it may need both. */
 export function filesRead(folder: RankFolder): ProfileEntry[] {
   const tables = folder.entries.filter((e) => isTableRead(roleOf(folder, e)));
-  return [...new Set([...tables, ...databasesRead(folder)])];
+  return [...new Set([...tables, ...databasesRead(folder), ...folder.entries.filter((e) => isParserLog(e.path))])];
 }
 
 async function* nothing(): AsyncGenerator<Buffer> {}

@@ -35,6 +35,8 @@ export interface RankCapture {
   readonly memory: MemoryTables | null;
   readonly inputs: readonly InputRecord[];
   readonly notes: readonly Message[];
+  /** Files that end too early, each with the place: what came later is unknown, and findings are less certain. */
+  readonly damage: readonly Message[];
 }
 
 /** Names of the files that tell each kind of figure: those of the text export, or its databases. */
@@ -72,6 +74,8 @@ export interface CaptureSettings {
   /** Memory of the device, bytes; null when the capture does not record it. */
   readonly deviceMemory: number | null;
   readonly env: Readonly<Record<string, string>>;
+  /** State in which the profiler was stopped before its schedule ended, as its log says; null when no log is here or none says so. */
+  readonly stopped: 'WARMUP' | 'RECORD' | 'RECORD_AND_SAVE' | null;
 }
 
 export interface GroupInfo {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PIPES, TRANSPORTS } from './capture.ts';
-import { GAP_CLASSES, IDLE_CAUSES, type IdleCause, SYNC_KINDS, UNGROUPED } from './facts.ts';
+import { FUSION_PATTERNS, GAP_CLASSES, IDLE_CAUSES, type IdleCause, OPTIMIZER_KINDS, SYNC_KINDS, UNGROUPED } from './facts.ts';
 
 /** Shape of a rank's facts in facts.json. Foreign input: every array index a rule follows is checked to lie inside its table. */
 export const FACTS_SCHEMA = 'npu-advisor.facts/1';
@@ -181,6 +181,60 @@ const Chains = z.object({
   ),
 });
 
+const Fusion = z.object({
+  sequences: z
+    .array(
+      z
+        .object({
+          pattern: z.enum(FUSION_PATTERNS).nullable(),
+          phase: z.enum(['forward', 'backward']),
+          types: z.array(Text),
+          shape: Text,
+          dataType: Text,
+          count: Int.positive(),
+          ns: Num,
+          size: Int.positive(),
+          nodes: I32,
+          steps: I32,
+          repeats: Int.positive(),
+          bytes: Num,
+          needed: Num,
+          againNs: Num,
+          leastNs: Num,
+          frame: Frame.nullable(),
+          line: Int,
+          start: Num,
+          duration: Num,
+        })
+        .refine((s) => s.steps.length === s.count && s.nodes.length === s.count * s.size),
+    )
+    .max(200),
+});
+
+const Optimizers = z.object({
+  calls: z
+    .array(
+      z.object({
+        step: Int,
+        name: Text,
+        kind: z.enum(OPTIMIZER_KINDS),
+        start: Num,
+        end: Num,
+        nodes: I32,
+        ns: Num,
+        idle: Num,
+        period: Int.nonnegative(),
+        repeats: Int.nonnegative(),
+        types: z.array(Text),
+        passes: Num,
+        tensors: Num,
+        frame: Frame.nullable(),
+      }),
+    )
+    .max(1_000),
+  fills: z.array(z.object({ step: Int, nodes: I32, ns: Num, start: Num, end: Num, frame: Frame.nullable() })).max(1_000),
+});
+
 const Frequency = z.object({
   busy: z.array(z.object({ mhz: Num, ns: Num })).min(1),
   meanMhz: Num,
@@ -356,6 +410,8 @@ export const RankFactsSchema = z
     kernels: Kernels.nullable(),
     casts: Casts.nullable(),
     chains: Chains.nullable(),
+    fusion: Fusion.nullable(),
+    optimizers: Optimizers.nullable(),
     frequency: Frequency.nullable(),
     hardware: Hardware.nullable(),
     phases: z.looseObject({
@@ -403,6 +459,7 @@ export const RankFactsSchema = z
     memory: Memory,
     inputs: z.array(Input),
     notes: z.array(Message),
+    damage: z.array(Message),
   })
   .refine((r) => {
     const nodes = r.tape?.start.length ?? 0;
@@ -413,6 +470,8 @@ export const RankFactsSchema = z
       (r.layout?.steps.every((s) => s.removable.every(known)) ?? true) &&
       (r.casts?.steps.every((s) => [s.removable, s.certain, s.repeated].every((list) => list.every(known))) ?? true) &&
       (r.chains?.steps.every((s) => s.nodes.every(known)) ?? true) &&
+      (r.fusion?.sequences.every((s) => s.nodes.every((n) => n >= 0 && known(n))) ?? true) &&
+      [...(r.optimizers?.calls ?? []), ...(r.optimizers?.fills ?? [])].every((c) => c.nodes.every((n) => n >= 0 && known(n))) &&
       (r.kernels === null || r.kernels.ofNode.length === nodes) &&
       (r.host?.copies.calls.every((c) => known(c.node) && c.syncs.every((s) => s < (r.tape?.syncs.start.length ?? 0))) ?? true) &&
       (r.tape === null ||

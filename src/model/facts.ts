@@ -43,6 +43,8 @@ export interface RankFacts {
   readonly kernels: KernelFacts | null;
   readonly casts: CastFacts | null;
   readonly chains: ChainFacts | null;
+  readonly fusion: FusionFacts | null;
+  readonly optimizers: OptimizerFacts | null;
   readonly frequency: FrequencyFacts | null;
   readonly hardware: Hardware | null;
   readonly phases: PhaseFacts;
@@ -57,6 +59,8 @@ export interface RankFacts {
   readonly memory: MemoryFacts | null;
   readonly inputs: readonly InputRecord[];
   readonly notes: readonly Message[];
+  /** Where files of this rank end too early: a caveat of every finding on it, whose confidence is then medium at most. */
+  readonly damage: readonly Message[];
 }
 
 /** What a profile can answer. A rule that needs one that no rank has is "not applicable". */
@@ -314,6 +318,114 @@ export interface ChainFacts {
     readonly line: number;
     readonly start: number;
     readonly duration: number;
+  }[];
+}
+
+/**
+ * What a known operator computes, written out as several kernels.
+ *   attention           scores, scale, mask, softmax and the weighted sum, each through memory
+ *   expert-loop         one expert after the other: rows picked, multiplied, put back
+ *   gelu                GELU from its formula
+ *   layer-norm, rms-norm, softmax   from their formulas
+ *   masked-softmax      scale, boolean mask and softmax
+ *   rotary              rotary position embedding
+ *   swiglu              SiLU and the product with the other half
+ *   transposed-product  a copy in another order that a matrix product could have read in place
+ */
+export const FUSION_PATTERNS = [
+  'attention',
+  'expert-loop',
+  'gelu',
+  'layer-norm',
+  'masked-softmax',
+  'rms-norm',
+  'rotary',
+  'softmax',
+  'swiglu',
+  'transposed-product',
+] as const;
+export type FusionPattern = (typeof FUSION_PATTERNS)[number];
+
+/** Kernels that one kernel could do: proven by the tensors that they pass on, each kernel in one sequence at most. null: no shapes. */
+export interface FusionFacts {
+  /** Alike in pattern, types and shapes; most time first, at most 80. */
+  readonly sequences: readonly FusionSequence[];
+}
+
+export interface FusionSequence {
+  /** null: element-wise kernels without a name. */
+  readonly pattern: FusionPattern | null;
+  readonly phase: 'forward' | 'backward';
+  readonly types: readonly string[];
+  /** Tensor that the first kernel reads. */
+  readonly shape: string;
+  readonly dataType: string;
+  /** How often, over the captured steps, and how long in all. */
+  readonly count: number;
+  readonly ns: number;
+  /** Kernels of one occurrence; `nodes` holds those of one after the other, `steps` the step index of each occurrence. */
+  readonly size: number;
+  readonly nodes: Int32Array;
+  readonly steps: Int32Array;
+  /** Times the same kernels run in one occurrence: experts of a loop, else 1. */
+  readonly repeats: number;
+  /** Bytes that the kernels of one occurrence move, and that one kernel in their place would have to; NaN when unknown. */
+  readonly bytes: number;
+  readonly needed: number;
+  /** Work that comes on top when they are fused, ns: scores computed a second time. */
+  readonly againNs: number;
+  /** Least time that one kernel in their place needs whatever the memory does, ns: the vector units, or the longest of them. */
+  readonly leastNs: number;
+  readonly frame: Frame | null;
+  /** Row of the kernel table, and the first occurrence. */
+  readonly line: number;
+  readonly start: number;
+  readonly duration: number;
+}
+
+/**
+ * How an optimizer updates the parameters.
+ *   fused     one kernel computes the update
+ *   foreach   one kernel per operation over the list of all parameters
+ *   combined  one kernel per operation over one long tensor
+ *   loop      one kernel per operation and parameter
+ *   other     none of these can be told
+ */
+export const OPTIMIZER_KINDS = ['fused', 'foreach', 'combined', 'loop', 'other'] as const;
+export type OptimizerKind = (typeof OPTIMIZER_KINDS)[number];
+
+export interface OptimizerFacts {
+  /** Calls of an optimizer's step inside the captured steps, in order; at most 256. */
+  readonly calls: readonly {
+    readonly step: number;
+    /** Class as the range names it; '' when it does not. */
+    readonly name: string;
+    readonly kind: OptimizerKind;
+    /** On the device, first kernel to last. */
+    readonly start: number;
+    readonly end: number;
+    readonly nodes: Int32Array;
+    readonly ns: number;
+    /** Idle between its kernels, ns. */
+    readonly idle: number;
+    /** Kernels of the repeating sequence and how often it repeats; 0 without one. */
+    readonly period: number;
+    readonly repeats: number;
+    readonly types: readonly string[];
+    /** How often memory as large as all parameters is read or written; NaN when a kernel of it is not known. */
+    readonly passes: number;
+    /** Parameters that it updates; NaN when the profile does not tell. */
+    readonly tensors: number;
+    readonly frame: Frame | null;
+  }[];
+  /** Gradients filled with zeros instead of dropped, by call of zero_grad; at most 256. */
+  readonly fills: readonly {
+    readonly step: number;
+    readonly nodes: Int32Array;
+    readonly ns: number;
+    readonly start: number;
+    readonly end: number;
+    readonly frame: Frame | null;
   }[];
 }
 

@@ -216,13 +216,14 @@ function draft(input: ReportInput, rule: Rule, raw: RawFinding, e: Estimate | nu
   const step = job.steps.stepTimeMs;
   const ranks = raw.ranks.map((r) => job.ranks[r]!.rank).filter((r): r is number => r !== null);
   const ms = e === null || raw.information ? 0 : headline(e);
+  const damage = damageOf(job, raw);
   const finding: Finding = {
     id: fingerprint(rule.id, raw.hotspot),
     rule: rule.id,
     category: rule.category,
     title: say(raw.title, lang),
     severity: severityFor(raw, e, step),
-    confidence: raw.confidence,
+    confidence: damage.length > 0 && raw.confidence === 'high' ? 'medium' : raw.confidence,
     ranks: [...new Set(ranks)].sort((a, b) => a - b),
     steps: [...raw.steps],
     groups: [...raw.groups],
@@ -236,7 +237,7 @@ function draft(input: ReportInput, rule: Rule, raw: RawFinding, e: Estimate | nu
       ...(Number.isFinite(v.start) ? { startUs: Math.round(v.start!) / 1000 } : {}),
       ...(Number.isFinite(v.duration) ? { durationUs: Math.round(v.duration!) / 1000 } : {}),
     })),
-    caveats: [...raw.caveats, ...absentCaveat(job, rule, raw, e)].map((c) => say(c, lang)),
+    caveats: [...raw.caveats, ...absentCaveat(job, rule, raw, e), ...damage].map((c) => say(c, lang)),
     locations: raw.frames.map((f) => ({
       file: withoutHome(f.file),
       line: Math.max(1, f.line),
@@ -257,6 +258,15 @@ function severityFor(raw: RawFinding, e: Estimate | null, step: number | null): 
 /** Stack frames hold the user name of the machine that ran the job. */
 function withoutHome(file: string): string {
   return file.replace(/^(?:\/home\/[^/]+|\/root|\/Users\/[^/]+|[A-Za-z]:[\\/]Users[\\/][^\\/]+)(?=[\\/])/, '~');
+}
+
+const MAX_DAMAGE = 3;
+
+/** Files that end too early, of the ranks a finding names or shows; a finding on no rank in particular rests on all of them. */
+function damageOf(job: JobFacts, raw: RawFinding): Message[] {
+  const shown = raw.evidence.map((e) => e.rank).filter((r) => r !== null);
+  const on = raw.ranks.length > 0 ? [...new Set([...raw.ranks, ...shown])].map((r) => job.ranks[r]!) : job.ranks;
+  return on.flatMap((r) => r.damage).slice(0, MAX_DAMAGE);
 }
 
 /** With ranks missing, time gained here may only be waited out at the next collective. */

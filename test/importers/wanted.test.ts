@@ -67,20 +67,25 @@ const raw = (root: string): Files => ({
 });
 
 describe('simulated jobs', () => {
-  test.each(['text', 'db', 'both'] as const)('%s: raw data and logs beside the exports are left out', async (kind) => {
-    const folder = join(dir, `simulated-${kind}`);
-    await writeProfiles(simulate({ ranks: 2, seed: 7, faults: [{ kind: 'slow-loader' }] }), folder, { export: kind });
-    const files = await filesOf(folder);
-    const roots = new Set(Object.keys(files).flatMap((p) => /^(.*_ascend_pt)\//.exec(p)?.[1] ?? []));
-    expect(roots.size).toBe(2);
-    for (const root of roots) Object.assign(files, raw(root));
-    files['checkpoints/step_50.pt'] = 'x'.repeat(4000);
-    files['train.log'] = 'x';
-    const { wanted, outcome } = await expectSame(files);
-    expect(outcome).toMatchObject({ verdict: { outcome: 'causes' } });
-    expect(wanted.filter((p) => /PROF_|FRAMEWORK|\.log$|\.pt$/.test(p))).toEqual([]);
-    expect(wanted.filter((p) => /trace_view\.json$|profiler_\d+\.db$/.test(p))).toHaveLength(kind === 'both' ? 4 : 2);
-  });
+  test.each(['text', 'db', 'both'] as const)(
+    '%s: raw data and foreign logs beside the exports are left out, the logs of the profiler are not',
+    async (kind) => {
+      const folder = join(dir, `simulated-${kind}`);
+      await writeProfiles(simulate({ ranks: 2, seed: 7, faults: [{ kind: 'slow-loader' }] }), folder, { export: kind });
+      const files = await filesOf(folder);
+      const roots = new Set(Object.keys(files).flatMap((p) => /^(.*_ascend_pt)\//.exec(p)?.[1] ?? []));
+      expect(roots.size).toBe(2);
+      for (const root of roots) Object.assign(files, raw(root));
+      files['checkpoints/step_50.pt'] = 'x'.repeat(4000);
+      files['train.log'] = 'x';
+      const { wanted, outcome } = await expectSame(files);
+      expect(outcome).toMatchObject({ verdict: { outcome: 'causes' } });
+      expect(wanted.filter((p) => /PROF_|FRAMEWORK|train\.log$|\.pt$/.test(p))).toEqual([]);
+      // They say whether the profiler was stopped while it recorded.
+      expect(wanted.filter((p) => /\.log$/.test(p))).toHaveLength(2);
+      expect(wanted.filter((p) => /trace_view\.json$|profiler_\d+\.db$/.test(p))).toHaveLength(kind === 'both' ? 4 : 2);
+    },
+  );
 });
 
 describe('hand-made uploads', () => {
@@ -107,6 +112,7 @@ describe('hand-made uploads', () => {
       [
         'rank0_ascend_pt/PROF_000001_20250108155932372_KEGNPDFQ/device_0/info.json.0',
         'rank0_ascend_pt/PROF_000001_20250108155932372_KEGNPDFQ/mindstudio_profiler_output/op_summary_20250108155932.csv',
+        'rank0_ascend_pt/logs/profiler_20250108.log',
       ],
     ],
     [

@@ -80,16 +80,28 @@ export function jobSteps(ranks: readonly RankFacts[]): JobSteps {
 /** A whole step launches nearly as many kernels as the others. */
 const WHOLE = 0.9;
 
-/** The profiler was stopped while it recorded (fewer steps than its schedule asks for), and the last step holds less work than the others. */
+/** Without any other sign a step must hold far less than the others, which agree, to be taken for a cut one. */
+const FAR_LESS = 0.5;
+const AGREE = 0.1;
+
+/**
+ * The profiler was stopped while it recorded: its log says so; or the last step holds less work than the others and its schedule asks for
+ * more steps, or a file ends early; or it holds far less than others that agree, as after a last `prof.step()`.
+ */
 function isCut(ranks: readonly RankFacts[], last: number): boolean {
   return ranks.some((rank) => {
-    const active = rank.settings.schedule?.active ?? 0;
-    if (!(active > rank.steps.length) || rank.steps.length !== last + 1 || rank.tape === null) return false;
+    if (rank.steps.length !== last + 1 || rank.capabilities.has('steps') === false) return false;
+    if (rank.settings.stopped === 'RECORD') return true;
+    if (rank.tape === null) return false;
     const kernels = new Array<number>(last + 1).fill(0);
     for (let i = 0; i < rank.tape.step.length; i++) {
       const step = rank.tape.step[i]!;
       if (rank.tape.kind[i] === COMPUTE && step >= 0 && step <= last) kernels[step] = kernels[step]! + 1;
     }
-    return kernels[last]! < WHOLE * median(kernels.slice(0, last));
+    const others = kernels.slice(0, last);
+    const usual = median(others);
+    const isExpected = (rank.settings.schedule?.active ?? 0) > rank.steps.length || rank.damage.length > 0;
+    if (isExpected && kernels[last]! < WHOLE * usual) return true;
+    return others.length >= 2 && mad(others) <= AGREE * usual && kernels[last]! < FAR_LESS * usual;
   });
 }

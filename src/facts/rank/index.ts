@@ -10,6 +10,7 @@ import {
   type Tape,
   type TypeTotal,
 } from '../../model/facts.ts';
+import type { L10n, Message } from '../../model/lang.ts';
 import { stepFacts } from './breakdown.ts';
 import { castFacts } from './casts.ts';
 import { chainFacts } from './chains.ts';
@@ -18,6 +19,7 @@ import { compileFacts } from './compile.ts';
 import { hostOperators } from './enclosing.ts';
 import { fragmentFacts } from './fragments.ts';
 import { fastSpans, frequencyFacts } from './frequency.ts';
+import { fusionFacts } from './fusion.ts';
 import { heldUp } from './held-up.ts';
 import { hostAndIdle } from './host.ts';
 import { idleIntervals, launchOfTaskAt } from './idle.ts';
@@ -25,6 +27,7 @@ import { AI_CPU, kernelFacts, rowsOfNodes, type StepOf } from './kernel-groups.t
 import { layoutFacts } from './layout.ts';
 import { loaderFacts } from './loader.ts';
 import { memoryFacts } from './memory.ts';
+import { optimizerFacts } from './optimizers.ts';
 import { phaseFacts } from './phases.ts';
 import { segmentFacts } from './segments.ts';
 import { hostSyncs } from './syncs.ts';
@@ -48,13 +51,13 @@ export function rankFacts(capture: RankCapture): RankFacts {
   const loader = loaderFacts(capture, windows, subtract(idle, collected), launchOfTaskAt(tape));
   const compile = compileFacts(capture, windows, idle, capture.trace === null ? () => -1 : frameFinder(capture));
   const account =
-    tape === null || windows.length === 0
-      ? { host: null, idle: null }
-      : hostAndIdle({ capture, windows, tape, idle, operators, syncs, loader, compile });
-  const owned = heldUp({ loader, compile, tape, host: account.host });
+    tape === null || windows.length === 0 ? null : hostAndIdle({ capture, windows, tape, idle, operators, syncs, loader, compile });
+  // Without step marks there is no account: the recorded causes by themselves.
+  const owned = account?.notLaunching ?? heldUp({ loader, compile, tape, host: null });
   const steps = stepFacts(capture, windows, tape);
   const phases = phaseFacts(capture, windows);
-  const kernelWork = kernelWorkOf(capture, windows, tape, steps, phases);
+  const layout = layoutFacts(capture, windows, tape);
+  const kernelWork = kernelWorkOf(capture, windows, tape, steps, phases, layout);
   return {
     folder: capture.folder,
     rank: capture.rank,
@@ -72,7 +75,7 @@ export function rankFacts(capture: RankCapture): RankFacts {
     loader,
     compile,
     fragments: tape === null ? [] : fragmentFacts(tape, owned),
-    layout: layoutFacts(capture, windows, tape),
+    layout,
     ...kernelWork,
     hardware: capture.hardware,
     phases,
@@ -81,7 +84,8 @@ export function rankFacts(capture: RankCapture): RankFacts {
       tape,
       steps.some((s) => s.id !== null),
     ),
-    ...account,
+    host: account?.host ?? null,
+    idle: account?.idle ?? null,
     operators: typeTotals(capture),
     opStatistic: largest(capture.operators, (o) => o.totalUs),
     apis: largest(capture.apis, (a) => a.totalUs),
@@ -89,7 +93,19 @@ export function rankFacts(capture: RankCapture): RankFacts {
     memory: memoryFacts(capture, windows),
     inputs: capture.inputs,
     notes: capture.notes,
+    damage: damageOf(capture, steps.length),
   };
+}
+
+const ONLY_STEP: L10n = {
+  en: 'the profiler was stopped while it recorded: the only captured step may be cut',
+  zh: 'profiler 在采集中被停止：唯一采集到的迭代可能不完整',
+};
+
+/** Of several steps the last one is left out instead. */
+function damageOf(capture: RankCapture, steps: number): Message[] {
+  const isCut = capture.settings.stopped === 'RECORD' && steps === 1;
+  return isCut ? [...capture.damage, { text: ONLY_STEP }] : [...capture.damage];
 }
 
 /** What the kernel table tells beside the tape: each row is joined to its node once. */
@@ -99,7 +115,8 @@ function kernelWorkOf(
   tape: Tape | null,
   steps: readonly StepFacts[],
   phases: PhaseFacts,
-): Pick<RankFacts, 'kernels' | 'casts' | 'chains' | 'frequency'> {
+  layout: RankFacts['layout'],
+): Pick<RankFacts, 'kernels' | 'casts' | 'chains' | 'fusion' | 'optimizers' | 'frequency'> {
   const { kernels, names, trace } = capture;
   const rows = tape === null ? new Int32Array(0) : rowsOfNodes(capture, tape);
   const idOfStep = new Map(steps.map((s, i) => [s.id, i] as const));
@@ -127,10 +144,13 @@ function kernelWorkOf(
   const frequency = frequencyFacts(table, tape, within, onCore);
   // Steps of the clock are a few MHz apart.
   const isFast = fastSpans(frequency === null ? null : table, 0.98 * (frequency?.sustainedMhz ?? 0));
+  const casts = castFacts(capture, tape, rows, stepOf, phases);
   return {
     kernels: kernelFacts(capture, tape, rows, stepOf, steps.length, isFast),
-    casts: castFacts(capture, tape, rows, stepOf, phases),
+    casts,
     chains: chainFacts(capture, tape, rows, stepOf),
+    fusion: fusionFacts(capture, tape, rows, stepOf, { casts, layout }),
+    optimizers: optimizerFacts(capture, windows, tape, rows),
     frequency,
   };
 }

@@ -9,15 +9,15 @@ import type {
   RankCapture,
   StepTraceRow,
 } from '../../model/capture.ts';
-import type { L10n, ParamValue } from '../../model/lang.ts';
+import type { L10n, Message } from '../../model/lang.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
-import { TOO_LONG } from '../capture-limit.ts';
+import { FIRST_ROWS, sampleNote } from '../capture-limit.ts';
 import { withDatabase } from '../database.ts';
 import { DEVICE_INFO, databaseRank, INFO, leaf, OLDER, type RankFolder, rankFromFolder, roleOf } from '../rank-folders.ts';
 import { linkSummary } from '../read-communication.ts';
 import { EMPTY_SETTINGS } from '../settings.ts';
 import { type ProfilerMetadata, readDeviceRank, readProfilerInfo, readProfilerMetadata } from '../side-files.ts';
-import { firstCollectiveUs, readCollectives, readLinks, readPackets, readStepTrace } from './read-analysis.ts';
+import { firstCollectiveUs, MAX_OPS, readCollectives, readLinks, readPackets, readStepTrace } from './read-analysis.ts';
 import { type DatabaseCapture, readCapture } from './read-capture.ts';
 
 const ANALYSIS = 'analysis.db';
@@ -41,6 +41,7 @@ const NOTE = {
     en: '{tables:code} could not be read to the end ({why:code}): run `analyse()` again, or copy the file again',
     zh: '{tables:code} 未能读完（{why:code}）：重新执行 `analyse()`，或重新复制该文件',
   },
+  broken: { en: '{tables:code} of {file:code} could not be read to the end', zh: '{file:code} 的 {tables:code} 未能读完' },
   unreadable: { en: 'could not be read: {why:code}', zh: '无法读取：{why:code}' },
 } as const;
 
@@ -69,6 +70,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
   let collectives: CollectiveRecord[] = [];
   let links: LinkSummary | null = null;
   let originUs = 0;
+  const broken: Message[] = [];
 
   const main = mainDatabase(folder);
   const logOf = (entry: ProfileEntry): ProfileEntry | null =>
@@ -78,7 +80,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
   for (const entry of [...folder.entries].sort((a, b) => place(a) - place(b))) {
     const name = roleOf(folder, entry);
     const info = INFO.exec(name);
-    const record = (status: InputRecord['status'], kind: string, note: L10n | null, params: Record<string, ParamValue> = {}): void => {
+    const record = (status: InputRecord['status'], kind: string, note: L10n | null, params: Message['params'] = {}): void => {
       inputs.push({ path: entry.path, kind, bytes: entry.bytes, status, note: note === null ? null : { text: note, params } });
     };
     if (entry !== main && name !== ANALYSIS && !isSide(name)) {
@@ -111,9 +113,13 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         if (read.trace === null && read.kernels === null && damage.length === 0) record('refused', 'database', NOTE.empty);
         else if (damage.length > 0) {
           const status = read.trace === null && read.kernels === null ? 'refused' : 'partial';
-          record(status, 'database', NOTE.damaged, { tables: [...new Set(damage.map((d) => d.table))], why: damage[0]!.why });
-        } else if (limited !== null) record('partial', 'database', TOO_LONG, limited);
-        else if (lacking.length > 0) record('partial', 'database', NOTE.lacks, { tables: lacking });
+          const tables = [...new Set(damage.map((d) => d.table))];
+          record(status, 'database', NOTE.damaged, { tables, why: damage[0]!.why });
+          broken.push({ text: NOTE.broken, params: { file: leaf(entry.path), tables } });
+        } else if (limited !== null) {
+          const { text, params } = sampleNote(limited, read.sample);
+          record('partial', 'database', text, params);
+        } else if (lacking.length > 0) record('partial', 'database', NOTE.lacks, { tables: lacking });
         else record('used', 'database', null);
       } else {
         const device = folder.device ?? capture?.metadata?.device ?? null;
@@ -124,6 +130,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
           links = linkSummary(readLinks(db), readPackets(db));
         });
         if (stepTrace.length === 0 && collectives.length === 0) record('refused', 'step times', NOTE.empty);
+        else if (collectives.length >= MAX_OPS) record('partial', 'step times and collectives', FIRST_ROWS, { rows: MAX_OPS });
         else record('used', collectives.length > 0 ? 'step times and collectives' : 'step times', null);
       }
     } catch (error) {
@@ -165,6 +172,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     memory: capture?.memory ?? null,
     inputs,
     notes: [],
+    damage: broken,
   };
 }
 

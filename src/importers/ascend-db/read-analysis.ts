@@ -3,7 +3,8 @@ import type { Database } from '../database.ts';
 import { createLinks, createPackets, opOfName, transportOf } from '../link-tables.ts';
 
 const MAX_STEPS = 100_000;
-const MAX_OPS = 500_000;
+/** Calls that are kept of one rank. */
+export const MAX_OPS = 500_000;
 const MAX_GROUPS = 10_000;
 const MAX_IDS = 200_000;
 const P2P = /^hcom_(send|receive|batchsendrecv)/i;

@@ -3,7 +3,7 @@ import { messageOf } from '../../base/errors.ts';
 import type { Interner } from '../../base/interner.ts';
 import { countUpTo, lastRowOf, lookupIn, sortedRows } from '../../base/lookup.ts';
 import type { KernelTable, MemoryTables, TraceTables } from '../../model/capture.ts';
-import { MAX_TIMELINE_ROWS } from '../capture-limit.ts';
+import { MAX_TIMELINE_ROWS, type Sample } from '../capture-limit.ts';
 import { countRows, type Database } from '../database.ts';
 import { type DatabaseClock, findClock } from './clock.ts';
 import { readCounters, readFrequency } from './read-counters.ts';
@@ -44,6 +44,7 @@ export interface DatabaseCapture {
   readonly lacking: readonly string[];
   /** Set when only the first steps are kept, because all rows would not fit. */
   readonly limited: { readonly kept: number; readonly all: number } | null;
+  readonly sample: Sample;
 }
 
 const EXPECTED = ['TASK', 'COMPUTE_TASK_INFO', 'PYTORCH_API', 'STRING_IDS'];
@@ -68,8 +69,9 @@ export function readCapture(
   const metadata = guard('META_DATA', () => readMetadata(db, wantedDevice));
   const device = wantedDevice ?? metadata?.device ?? null;
   const clock = guard('STEP_TIME', () => findClock(db));
-  if (clock === null) return { originUs: null, trace: null, kernels: null, memory: null, metadata, damage, lacking, limited: null };
-  const { trace, kernels, limited } = readTables(db, clock, names, device, guard, maxRows);
+  if (clock === null)
+    return { originUs: null, trace: null, kernels: null, memory: null, metadata, damage, lacking, limited: null, sample: WHOLE };
+  const { trace, kernels, limited, sample } = readTables(db, clock, names, device, guard, maxRows);
   const memory = readMemory({ db, clock, strings: createStrings(db, names), device }, trace.steps, guard);
   const isEmpty = trace.device.name.length + trace.collective.name.length + trace.host.name.length + trace.steps.length === 0;
   return {
@@ -81,19 +83,25 @@ export function readCapture(
     damage,
     lacking,
     limited,
+    sample,
   };
 }
 
-/** Instant up to which about `maxRows` rows began; infinite when all fit. ns. */
-function lastInstant({ db, clock }: Pick<HostInput, 'db' | 'clock'>, maxRows: number): number {
+const WHOLE: Sample = { rows: 0, allRows: 0, ns: 0, allNs: 0 };
+
+/** Instant up to which about `maxRows` rows began, with what lies before it; infinite when all fit. ns. */
+function lastInstant({ db, clock }: Pick<HostInput, 'db' | 'clock'>, maxRows: number): { until: number; sample: Sample } {
+  const all = { until: Number.POSITIVE_INFINITY, sample: WHOLE };
   const task = db.table('TASK');
   const rows = (task === null ? 0 : countRows(db, 'TASK')) + countOperators(db);
-  if (rows <= maxRows || task?.has('startNs') !== true) return Number.POSITIVE_INFINITY;
+  if (rows <= maxRows || task?.has('startNs') !== true) return all;
   const start = clock.sql(task, 'startNs');
   for (const [from, to] of db.rows(`SELECT min(${start}), max(${start}) FROM "TASK"`)) {
-    if (typeof from === 'number' && typeof to === 'number') return from + ((to - from) * maxRows) / rows;
+    if (typeof from !== 'number' || typeof to !== 'number') continue;
+    const ns = ((to - from) * maxRows) / rows;
+    return { until: from + ns, sample: { rows: 0, allRows: rows, ns, allNs: to - from } };
   }
-  return Number.POSITIVE_INFINITY;
+  return all;
 }
 
 const NO_FUNCTIONS: TraceTables['functions'] = {
@@ -113,10 +121,10 @@ function readTables(
   device: number | null,
   guard: Guard,
   maxRows: number,
-): { trace: TraceTables; kernels: KernelTable | null; limited: DatabaseCapture['limited'] } {
+): Pick<DatabaseCapture, 'kernels' | 'limited' | 'sample'> & { trace: TraceTables } {
   const strings = createStrings(db, names);
-  const until = guard('TASK', () => lastInstant({ db, clock }, maxRows));
-  const input = { db, clock, names, strings, device, maxRows, until: until ?? Number.POSITIVE_INFINITY };
+  const { until, sample } = guard('TASK', () => lastInstant({ db, clock }, maxRows)) ?? { until: Number.POSITIVE_INFINITY, sample: WHOLE };
+  const input = { db, clock, names, strings, device, maxRows, until };
   const tasks: DeviceColumns = { name: i32(), taskType: i32(), start: f64(), duration: f64(), stream: i32(), connection: f64() };
   const collectives: CollectiveColumns = {
     name: i32(),
@@ -169,7 +177,8 @@ function readTables(
   const frame = new Int32Array(order.length);
   for (let i = 0; i < order.length; i++) frame[i] = frameOf.get(chains[order[i]!]!) ?? -1;
   return {
-    limited: input.until === Number.POSITIVE_INFINITY ? null : { kept: steps.length, all: marks.length },
+    limited: until === Number.POSITIVE_INFINITY ? null : { kept: steps.length, all: marks.length },
+    sample: { ...sample, rows: tasks.start.length + order.length },
     kernels: kernels.table(),
     trace: {
       steps,

@@ -10,9 +10,9 @@ import type {
   StepTraceRow,
   TraceTables,
 } from '../../model/capture.ts';
-import type { L10n, Message, ParamValue } from '../../model/lang.ts';
+import type { L10n, Message } from '../../model/lang.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
-import { TOO_LONG } from '../capture-limit.ts';
+import { FIRST_ROWS, sampleNote } from '../capture-limit.ts';
 import { createMemoryRecorder, type MemoryRecorder } from '../memory-recorder.ts';
 import { DEVICE_INFO, INFO, leaf, OLDER, type RankFolder, rankFromFolder } from '../rank-folders.ts';
 import { firstCommunicationUs, linkSummary, readCommunication, readLinks, readPackets } from '../read-communication.ts';
@@ -78,6 +78,14 @@ const NOTE = {
     zh: '在第 {events:int} 个事件后（字节 {byte:int}）中断：解析未完成，重新执行 `analyse()`',
   },
   noKernel: { en: 'holds no kernel row with a name and a duration', zh: '没有带名称和耗时的 kernel 行' },
+  endsEarly: {
+    en: '{file:code} ends after {events:int} events (byte {byte:int}): what came later is unknown',
+    zh: '{file:code} 在第 {events:int} 个事件后（字节 {byte:int}）中断：之后的内容未知',
+  },
+  endsInRow: {
+    en: '{file:code} ends within row {row:int}: what came later is unknown',
+    zh: '{file:code} 在第 {row:int} 行中断：之后的内容未知',
+  },
   lastRow: { en: 'the last row is cut off', zh: '最后一行不完整' },
   noHitRate: { en: 'holds no hit rate', zh: '没有命中率' },
   noRow: { en: 'no row could be read', zh: '没有可读取的行' },
@@ -110,6 +118,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
   const origin = createOrigin();
   const inputs: InputRecord[] = [];
   const notes: Message[] = [];
+  const damage: Message[] = [];
   let settings: CaptureSettings = EMPTY_SETTINGS;
   let infoRank: number | null = null;
   let fileRank: number | null = null;
@@ -149,7 +158,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     const name = roleOf(entry);
     const info = INFO.exec(name);
     let encoding: TextEncoding = 'utf-8';
-    const record = (status: InputRecord['status'], kind: string, note: L10n | null, params: Record<string, ParamValue> = {}): void => {
+    const record = (status: InputRecord['status'], kind: string, note: L10n | null, params: Message['params'] = {}): void => {
       const said: Message | null = note !== null ? { text: note, params } : null;
       const read: Message | null = encoding === 'utf-8' ? null : { text: NOTE.encoding, params: { encoding } };
       inputs.push({ path: entry.path, kind, bytes: entry.bytes, status, note: said ?? read });
@@ -206,15 +215,20 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         else if (read.scan.events === 0) record('refused', 'trace', NOTE.noEvent);
         else if (trace === null) record('refused', 'trace', NOTE.noLane);
         else if (read.scan.truncated) {
-          record('partial', 'trace', NOTE.cutOff, { events: read.scan.events, byte: read.scan.lastGoodByte });
-        } else if (read.limited !== null) record('partial', 'trace', TOO_LONG, read.limited);
-        else record('used', 'trace', null);
+          const place = { events: read.scan.events, byte: read.scan.lastGoodByte };
+          record('partial', 'trace', NOTE.cutOff, place);
+          damage.push({ text: NOTE.endsEarly, params: { file: leaf(entry.path), ...place } });
+        } else if (read.limited !== null) {
+          const { text, params } = sampleNote(read.limited, read.sample);
+          record('partial', 'trace', text, params);
+        } else record('used', 'trace', null);
       } else if (name === 'kernel_details.csv') {
         const read = await readKernels(slices(), origin, names, l2, folder.device ?? null);
         if (read === null) record('refused', 'kernels', NOTE.noKernel);
         else {
           kernels = read.table;
           record(read.truncated ? 'partial' : 'used', 'kernels', read.truncated ? NOTE.lastRow : null);
+          if (read.truncated) damage.push({ text: NOTE.endsInRow, params: { file: leaf(entry.path), row: read.table.line.at(-1) ?? 0 } });
         }
       } else if (name === 'l2_cache.csv') {
         l2 = await readCacheHits(track.open());
@@ -222,11 +236,12 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         else record(l2.known > 0 ? 'used' : 'ignored', 'L2 cache', l2.known > 0 ? null : NOTE.noHitRate);
       } else if (name === 'step_trace_time.csv') {
         const rows: StepTraceRow[] = [];
-        const { negative } = await scanStepTrace(track.open(), (row, { type }) => {
+        const { negative, limited } = await scanStepTrace(track.open(), (row, { type }) => {
           if (type !== 'stage') rows.push(row);
         });
         stepTrace = rows;
         if (negative !== null) record('partial', 'step times', NOTE.negative, { column: negative });
+        else if (limited !== null) record('partial', 'step times', FIRST_ROWS, { rows: limited });
         else record(rows.length > 0 ? 'used' : 'refused', 'step times', rows.length > 0 ? null : NOTE.noRow);
       } else if (name === 'op_statistic.csv') {
         operators = await readOperators(track.open(), folder.device ?? null);
@@ -299,5 +314,6 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
     memory: recorder === null ? null : (recorder as MemoryRecorder).tables(),
     inputs,
     notes,
+    damage,
   };
 }

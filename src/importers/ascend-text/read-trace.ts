@@ -5,7 +5,7 @@ import { sortedRows } from '../../base/lookup.ts';
 import type { Frame, Spans, TraceTables } from '../../model/capture.ts';
 import { firstUserFrame } from '../call-stack.ts';
 import { CANN_KEPT, LONG_FUNCTION, MAX_FUNCTIONS } from '../cann-calls.ts';
-import { MAX_TIMELINE_ROWS } from '../capture-limit.ts';
+import { MAX_TIMELINE_ROWS, type Sample } from '../capture-limit.ts';
 import { copiesOf, directionOf } from '../copies.ts';
 import { frequencyOf } from '../frequency.ts';
 import { findArg, type RawEvent, type ScanResult, scanTrace } from '../scan-trace.ts';
@@ -163,7 +163,7 @@ export async function readTrace(
   names: Interner,
   maxRows: number = MAX_TIMELINE_ROWS,
   wantedDevice: number | null = null,
-): Promise<{ tables: TraceTables; scan: ScanResult; limited: { kept: number; all: number } | null; isGpu: boolean }> {
+): Promise<{ tables: TraceTables; scan: ScanResult; limited: { kept: number; all: number } | null; sample: Sample; isGpu: boolean }> {
   const cats = createInterner();
   const CAT_CPU_OP = cats.text('cpu_op');
   const CAT_PYTHON = cats.text('python_function');
@@ -194,6 +194,8 @@ export async function readTrace(
   const isStep = new Map<number, number>();
   const keptCann = new Map<number, boolean>();
   let rowCount = 0;
+  /** All rows that were wanted, kept or not. */
+  const seen = { rows: 0, first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY };
   /** What starts later is left out; lowered whenever the rows do not fit. */
   let cut = Number.POSITIVE_INFINITY;
   const shrink = (): void => {
@@ -305,9 +307,12 @@ export async function readTrace(
           return;
         }
       }
-      if (start > cut) return;
       // Most calls of CANN are launches that no table wants; where its name comes first, they need not be kept until the end.
       if (cat !== CAT_CPU_OP && processName.get(pid) === 'CANN' && !isKept(name)) return;
+      seen.rows++;
+      if (start < seen.first) seen.first = start;
+      if (start > seen.last) seen.last = start;
+      if (start > cut) return;
       let table = processes.get(pid);
       if (table === undefined) {
         if (processes.size >= 4096) return;
@@ -517,5 +522,11 @@ export async function readTrace(
   };
   // Categories of CUPTI and ROCm; an Ascend trace has none for its kernels.
   const isGpu = tables.device.name.length === 0 && ['kernel', 'cuda_runtime', 'gpu_memcpy'].some((cat) => cats.find(cat) !== -1);
-  return { tables, scan, limited: cut === Number.POSITIVE_INFINITY ? null : { kept: whole.length, all: steps.length }, isGpu };
+  const sample = {
+    rows: rowCount,
+    allRows: seen.rows,
+    ns: Math.max(0, Math.min(cut, seen.last) - seen.first) || 0,
+    allNs: Math.max(0, seen.last - seen.first) || 0,
+  };
+  return { tables, scan, limited: cut === Number.POSITIVE_INFINITY ? null : { kept: whole.length, all: steps.length }, sample, isGpu };
 }

@@ -3,6 +3,7 @@ import { createInterner } from '../../base/interner.ts';
 import type { CollectiveRecord, GroupInfo, InputRecord, RankCapture, StepTraceRow } from '../../model/capture.ts';
 import type { L10n, Message } from '../../model/lang.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
+import { FIRST_ROWS } from '../capture-limit.ts';
 import { withDatabase } from '../database.ts';
 import { leaf } from '../rank-folders.ts';
 import { firstCommunicationUs, linkSummary, readCommunication, readMatrix, readPackets } from '../read-communication.ts';
@@ -70,7 +71,7 @@ export async function readCluster(cluster: ClusterFolder): Promise<{ captures: R
     try {
       switch (leaf(entry.path)) {
         case STEPS: {
-          const { negative } = await scanStepTrace(
+          const { negative, limited } = await scanStepTrace(
             asUtf8(entry.open(), () => {}),
             (row, { type, index }) => {
               const rank = type === 'stage' || index === null || !/^\d{1,7}$/.test(index) ? null : Number(index);
@@ -81,6 +82,7 @@ export async function readCluster(cluster: ClusterFolder): Promise<{ captures: R
             },
           );
           if (steps.size === 0) record('refused', 'cluster step times', NOTE.noRank);
+          else if (limited !== null) record('partial', 'cluster step times', FIRST_ROWS, { rows: limited });
           else
             record(negative === null ? 'used' : 'partial', 'cluster step times', negative === null ? null : NOTE.negative, {
               column: negative,
@@ -194,5 +196,6 @@ function capture(
     memory: null,
     inputs,
     notes: [],
+    damage: [],
   };
 }
