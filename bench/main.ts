@@ -3,13 +3,14 @@ import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { diagnose } from './diagnose.ts';
+import { fetch } from './fetch.ts';
 import { kernels } from './kernels.ts';
 import type { Bench } from './lib/bench.ts';
 import { ranks } from './ranks.ts';
 import { text } from './text.ts';
 
 /** `npm run bench` runs all, `npm run bench -- text` one, `--list` names them; `--seconds N` bounds each. */
-const BENCHES: readonly Bench[] = [text, ranks, kernels, diagnose];
+const BENCHES: readonly Bench[] = [text, ranks, kernels, diagnose, fetch];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -35,7 +35,7 @@ export const VARIABLES = [
     default: GITHUB_ARTIFACT_HOSTS.join(','),
     description: 'Hosts artifacts may come from: `name`, `name:port` or `*.suffix`, separated by commas. Spelt-out hosts may be private.',
   },
-  { name: 'NPU_ADVISOR_MAX_ARTIFACT_MB', default: '8192', description: 'Largest artifact that is downloaded.' },
+  { name: 'NPU_ADVISOR_MAX_ARTIFACT_MB', default: '8192', description: 'Bytes of artifacts that are fetched for one job at most.' },
   { name: 'NPU_ADVISOR_DOWNLOAD_TIMEOUT_S', default: '1800', description: 'Time limit of one download, retries included.' },
   { name: 'NPU_ADVISOR_ANALYSIS_TIMEOUT_S', default: '1800', description: 'Time limit of one analysis.' },
   { name: 'NPU_ADVISOR_ANALYSIS_MEMORY_MB', default: '4096', description: 'Memory limit of the analysis process.' },
