@@ -233,7 +233,7 @@ function footer(view: ReportComment, isQuiet: boolean): SafeMarkdown {
 }
 
 /** A verdict shows what it is made of; without one the sentence says enough. */
-function comparisonModel(report: Report): object | null {
+function comparisonModel(report: Report): { readonly rows: readonly unknown[] } | null {
   const view = comparisonView(report);
   if (view === null) return null;
   const { verdict } = report.comparison!;
@@ -244,7 +244,14 @@ function comparisonModel(report: Report): object | null {
     !isShown || step === undefined
       ? []
       : [step, ...parts.slice(0, PARTS_SHOWN), ...(rest === undefined || parts.length <= PARTS_SHOWN ? [] : [rest])];
-  return { text: view.text, rows, points: isShown ? view.points.slice(0, POINTS_SHOWN) : [], notes: isShown ? view.notes : [] };
+  // the heading has said it, and the step's row has the figures
+  const isSaid = verdict === 'regression' && rows.length > 0 && report.verdict.outcome !== 'incomplete';
+  return {
+    text: isSaid ? null : view.text,
+    rows,
+    points: isShown ? view.points.slice(0, POINTS_SHOWN) : [],
+    notes: isShown ? view.notes : [],
+  };
 }
 
 function reportSections(view: ReportComment): Section[] {
@@ -255,7 +262,9 @@ function reportSections(view: ReportComment): Section[] {
   const shown = isQuiet ? [] : numbered.filter(({ finding }) => isCostly(finding) || isWarning(finding)).slice(0, CAUSES_SHOWN);
   const more = numbered.length - shown.length;
   const isIncomplete = report.verdict.outcome === 'incomplete' || report.verdict.outcome === 'no-data';
-  const bar = isIncomplete ? null : stepBar(report);
+  const comparison = comparisonModel(report);
+  // the table of the comparison holds what the bar would show
+  const bar = isIncomplete || (comparison !== null && comparison.rows.length > 0) ? null : stepBar(report);
   const missing = report.missing.slice(0, MISSING_SHOWN);
   const missingMore = report.missing.length - missing.length;
   const { notPossible, errors } = countChecks(report);
@@ -277,7 +286,7 @@ function reportSections(view: ReportComment): Section[] {
     isQuiet,
     quietText: quietText(report),
     bar: bar === null ? null : { cells: barCells(bar), legend: barLegend(bar, lang) },
-    comparison: comparisonModel(report),
+    comparison,
     causes: shown.map(({ number, finding }) => ({
       number: prose(String(number)),
       cause: causeCell(finding, lang),

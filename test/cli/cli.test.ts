@@ -27,9 +27,12 @@ function cli(...args: string[]): Promise<Run> {
 
 let root = '';
 let job = '';
+let base = '';
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'npu-advisor-cli-'));
   job = join(root, 'job');
+  base = join(root, 'base');
+  await writeProfiles(simulate({ ranks: 2, seed: 8, faults: [{ kind: 'layout', off: true }] }), base);
   await writeProfiles(simulate({ ranks: 2, faults: [{ kind: 'layout' }] }), job);
 });
 afterAll(async () => {
@@ -89,6 +92,41 @@ describe('analyze', () => {
     const file = await config('lang: zh\n');
     expect((JSON.parse((await cli('analyze', job, '--config', file, '--format', 'json')).out) as Report).lang).toBe('zh');
     expect((JSON.parse((await cli('analyze', job, '--config', file, '--lang', 'en', '--format', 'json')).out) as Report).lang).toBe('en');
+  });
+});
+
+describe('analyze --baseline', () => {
+  test('says what changed; the gate on it decides the exit code', async () => {
+    const strict = await config('gate:\n  regression:\n    share: 0.02\njob:\n  global_batch_size: 32\n');
+    const slower = await cli('analyze', job, '--baseline', base, '--config', strict);
+    expect(slower).toMatchObject({ code: 1, err: '' });
+    expect(slower.out).toMatch(/^Gate failed, each step is [\d.]+ ms slower than in the baseline/);
+    expect(slower.out).toMatch(/Compared with the baseline `base`/);
+    expect(slower.out).toMatch(/Samples per second: [\d,.]+ → [\d,.]+ \(−/);
+    const faster = await cli('analyze', base, '--baseline', job, '--config', strict, '--lang', 'zh');
+    expect(faster.code).toBe(0);
+    expect(faster.out).toMatch(/每个迭代比基线快/);
+  });
+
+  test('takes a digest, and repeats', async () => {
+    const facts = join(root, 'base.json');
+    expect((await cli('digest', base, '--out', facts)).code).toBe(0);
+    const run = await cli('analyze', job, '--baseline', base, '--baseline', facts, '--format', 'json');
+    const report = Report.parse(JSON.parse(run.out));
+    expect(report.comparison).toMatchObject({
+      verdict: 'regression',
+      spreadMs: 0,
+      baseline: { runs: [{ label: 'base' }, { label: 'base.json' }] },
+    });
+  });
+
+  test('that cannot be read ends with 2 and names it', async () => {
+    expectUnusable(await cli('analyze', job, '--baseline', join(root, 'nothing')));
+    const empty = join(root, 'empty');
+    await mkdir(empty, { recursive: true });
+    const run = await cli('analyze', job, '--baseline', empty);
+    expectUnusable(run);
+    expect(run.err).toMatch(/baseline empty/);
   });
 });
 

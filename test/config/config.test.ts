@@ -29,6 +29,9 @@ describe('settings', () => {
 
   it('name the line and the nearest key of an unknown key', () => {
     expect(problems('lang: en\ncoment: always\n')).toEqual(['2: unknown key `coment`, did you mean `comment`?']);
+    expect(problems('gate:\n  regression: { shar: 0.05 }\n')).toContain('2: unknown key `shar`, did you mean `share`?');
+    expect(problems('gate:\n  regression: {}\n').join()).toMatch(/needs ms or share/);
+    expect(problems('job:\n  global_batch_sise: 8\n')).toContain('2: unknown key `global_batch_sise`, did you mean `global_batch_size`?');
     expect(problems('gate:\n  sevrity: high\n')).toContain('2: unknown key `sevrity`, did you mean `severity`?');
   });
 

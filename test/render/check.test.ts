@@ -6,7 +6,7 @@ import { renderComment } from '../../src/render/comment.ts';
 import { renderMarkdown } from '../../src/render/markdown.ts';
 import { renderText } from '../../src/render/text.ts';
 import type { CommentView, ReportComment } from '../../src/render/views.ts';
-import { breakdownRow, caseA, caseC, caseD, caseE, finding, LINKS, report, reportComment, SHA } from './reports.ts';
+import { breakdownRow, caseA, caseB, caseC, caseD, caseE, finding, LINKS, report, reportComment, SHA } from './reports.ts';
 
 const everywhere = (): boolean => true;
 
@@ -26,6 +26,8 @@ describe('the check run', () => {
   it.each([
     ['en', caseA('en'), '3 causes, about 132 of 812 ms per step', 'neutral'],
     ['zh', caseA('zh'), '3 个原因，每迭代约 132 ms（共 812 ms）', 'neutral'],
+    ['en', caseB('en'), 'Gate failed: +70.5 ms per step (+9.5 %)', 'failure'],
+    ['zh', caseB('zh'), '门禁不通过：每迭代 +70.5 ms（+9.5%）', 'failure'],
     ['en', caseC('en'), 'Nothing to change, 741 ms per step', 'success'],
     ['zh', caseC('zh'), '无需修改，每迭代 741 ms', 'success'],
     ['en', caseD('en'), 'Incomplete profile: 6 of 8 ranks, 1 cause', 'neutral'],
@@ -87,6 +89,15 @@ describe('the check run', () => {
     expect(
       renderCheck({ comment: caseD('en'), annotatable: everywhere }).annotations.map(({ annotation_level }) => annotation_level),
     ).toEqual(['notice']);
+  });
+
+  it('of a regression blames the causes that are new or grew, and no other', () => {
+    const b = caseB('en');
+    const levels = (view: ReportComment): string[] =>
+      renderCheck({ comment: view, annotatable: everywhere }).annotations.map(({ annotation_level }) => annotation_level);
+    expect(levels(b)).toEqual(['failure']);
+    const old = { ...b, report: { ...b.report, comparison: { ...b.report.comparison!, findings: [] } } };
+    expect(levels(old)).toEqual(['warning']);
   });
 
   it('fails only the line that made the gate fail', () => {

@@ -3,7 +3,7 @@ import { LANGS, type Lang } from '../../src/model/lang.ts';
 import { commentMarker, publicPath, readCommentState, renderComment } from '../../src/render/comment.ts';
 import type { CommentView } from '../../src/render/views.ts';
 import { gfm } from './page.ts';
-import { caseA, caseC, caseD, caseE, finding, LINKS, report, reportComment, SHA, threeCauses } from './reports.ts';
+import { caseA, caseB, caseC, caseD, caseE, comparison, finding, LINKS, report, reportComment, SHA, threeCauses } from './reports.ts';
 
 const NEXT = '7d01e5b2a4c6f8091a2b3c4d5e6f708192a3b4c5';
 
@@ -14,6 +14,7 @@ function bare(lang: Lang): Pick<CommentView, 'lang' | 'appSlug' | 'pr' | 'sha' |
 /** Every state a comment can be in. */
 const CASES: Readonly<Record<string, (lang: Lang) => CommentView>> = {
   a: caseA,
+  b: caseB,
   c: caseC,
   d: caseD,
   e: caseE,
@@ -22,6 +23,40 @@ const CASES: Readonly<Record<string, (lang: Lang) => CommentView>> = {
     const because =
       lang === 'en' ? ['causes cost 16\u00a0% of the step together; the limit is 10\u00a0%'] : ['各原因合计占迭代的 16%；上限为 10%'];
     return { ...a, report: { ...a.report, gate: { outcome: 'fail', because } } };
+  },
+  'faster-than-base': (lang) => {
+    const c = caseC(lang);
+    const text =
+      lang === 'en' ? `Each step is 40.2\u00a0ms faster than in the baseline (−5.1\u00a0%).` : '每个迭代比基线快 40.2\u00a0ms（−5.1%）。';
+    const fields = { verdict: 'improvement', text, stepTimeMs: 741, deltaMs: -40.2, deltaShare: -0.051, interval: [-49, -31] } as const;
+    const baseline = { ...comparison(lang).baseline, stepTimeMs: 781.2 };
+    const [loader] = comparison(lang).contributors;
+    const contributors = [{ ...loader!, baseMs: 72.1, headMs: 31.9, deltaMs: -40.2 }];
+    return {
+      ...c,
+      report: {
+        ...c.report,
+        comparison: { ...comparison(lang), ...fields, interval: [-49, -31], baseline, contributors, metrics: [], findings: [] },
+      },
+    };
+  },
+  'as-the-base': (lang) => {
+    const c = caseC(lang);
+    const text =
+      lang === 'en'
+        ? 'Step 741\u00a0ms, baseline 742\u00a0ms: −0.1\u00a0% is within noise; a change below 22\u00a0ms is not called one.'
+        : '迭代 741\u00a0ms，基线 742\u00a0ms：−0.1%，在噪声之内；小于 22\u00a0ms 的变化不作判定。';
+    const noise = { verdict: 'noise' as const, text, stepTimeMs: 741, deltaMs: -0.9, deltaShare: -0.0012, contributors: [], findings: [] };
+    return { ...c, report: { ...c.report, comparison: comparison(lang, noise) } };
+  },
+  'no-comparison-with-base': (lang) => {
+    const a = caseA(lang);
+    const text =
+      lang === 'en'
+        ? 'Not comparable with the baseline: device `Ascend910B3`, baseline `Ascend910B1`.'
+        : '与基线不可比：设备为 `Ascend910B3`，基线为 `Ascend910B1`。';
+    const none = { verdict: 'incomparable' as const, text, deltaMs: null, deltaShare: null, interval: null };
+    return { ...a, report: { ...a.report, comparison: comparison(lang, { ...none, contributors: [], metrics: [], findings: [] }) } };
   },
   fixed: (lang) => ({
     ...caseC(lang),

@@ -1,5 +1,5 @@
 import type { Lang } from '../../src/model/lang.ts';
-import { type CheckedRule, type Finding, Report } from '../../src/model/report.ts';
+import { type CheckedRule, type Comparison, type Finding, Report } from '../../src/model/report.ts';
 import type { NoProfileComment, ReportComment, RepositoryLinks } from '../../src/render/views.ts';
 
 /** The invented but self-consistent job of the wireframes: 8 ranks, 8 steps, figures that add up. */
@@ -333,6 +333,107 @@ export function caseA(lang: Lang): ReportComment {
     }),
     { suggestions: SUGGESTIONS, baselineMissing: true },
   );
+}
+
+/** The comparison of wireframe (b); override what matters. */
+export function comparison(lang: Lang, fields: Partial<Comparison> = {}): Comparison {
+  const say = (en: string, zh: string): string => (lang === 'en' ? en : zh);
+  const part = (name: string, what: string, baseMs: number, headMs: number): Comparison['contributors'][number] => ({
+    part: name,
+    what,
+    baseMs,
+    headMs,
+    deltaMs: Math.round((headMs - baseMs) * 1000) / 1000,
+    details: [],
+  });
+  return {
+    baseline: {
+      kind: 'npu',
+      label: 'main-81c0d2e',
+      runs: [{ label: 'main-81c0d2e', steps: 8, stepTimeMs: 741.9, noiseMs: 3.4 }],
+      ranks: [0, 1, 2, 3, 4, 5, 6, 7],
+      worldSize: 8,
+      stepTimeMs: 741.9,
+      samplesPerStep: 256,
+      device: 'Ascend910B3',
+      level: 'Level1',
+      versions: { cann: '8.0.0', torchNpu: '2.1.0', torch: null },
+    },
+    verdict: 'regression',
+    text: say(
+      `Each step is 70.5${N}ms slower than in the baseline (+9.5${N}%; 95${N}% interval +61${N}ms to +80${N}ms).`,
+      `每个迭代比基线慢 70.5${N}ms（+9.5%；95% 区间 +61${N}ms 至 +80${N}ms）。`,
+    ),
+    stepTimeMs: 812.4,
+    deltaMs: 70.5,
+    deltaShare: 0.095,
+    interval: [61, 80],
+    limitMs: 22.3,
+    spreadMs: null,
+    samples: { base: 8, head: 8 },
+    method: say('difference of the median steps, slowest rank', '迭代中位数之差，取最慢的卡'),
+    refusals: [],
+    warnings: [say('CANN `8.3.RC1`, baseline `8.0.0`: the change may come from there', 'CANN `8.3.RC1`，基线 `8.0.0`：变化可能来自版本')],
+    metrics: [
+      {
+        metric: 'samples-per-second',
+        name: say('samples per second', '每秒样本数'),
+        unit: '1/s',
+        better: 'higher',
+        verdict: 'regression',
+        base: 345.1,
+        head: 315.1,
+        delta: -30,
+        interval: null,
+      },
+    ],
+    pace: { ranks: [2], standsOut: true },
+    contributors: [
+      part('idle-loader', say('idle: waiting for the data loader', '空闲：等待数据加载'), 29.8, 94),
+      {
+        ...part('communication', say('exposed communication', '未掩盖通信'), 131.4, 141.2),
+        details: [
+          {
+            by: 'collective',
+            what: say(`\`allReduce\` of 117.0${N}MB in group \`dp\``, `\`allReduce\`，117.0${N}MB，通信域 \`dp\``),
+            baseMs: 20,
+            headMs: 29.8,
+            deltaMs: 9.8,
+            calls: { base: 4, head: 6 },
+          },
+        ],
+      },
+      part('other', say('everything else', '其余'), 580.7, 577.2),
+    ],
+    findings: [
+      {
+        id: 'dl-7f3a',
+        rule: 'dataloader-stall',
+        title: say('Data loader starves all 8 ranks', '数据加载跟不上，8 张卡都在等数据'),
+        change: 'new',
+        baseMs: null,
+        headMs: 94,
+        deltaMs: 94,
+        bound: false,
+      },
+    ],
+    ...fields,
+  };
+}
+
+/** Wireframe (b): slower than the baseline, beyond the gate's limit. */
+export function caseB(lang: Lang): ReportComment {
+  const a = caseA(lang);
+  const because =
+    lang === 'en'
+      ? [`+70.5${N}ms (+9.5${N}%) per step against the baseline; the limit is 5.0${N}%`]
+      : [`每迭代与基线相比 +70.5${N}ms（+9.5%）；上限为 5.0%`];
+  const findings = threeCauses(lang).slice(0, 1);
+  return {
+    ...a,
+    baselineMissing: false,
+    report: { ...a.report, findings, comparison: comparison(lang), gate: { outcome: 'fail', because } },
+  };
 }
 
 /** Wireframe (c): quiet, gate passed. */

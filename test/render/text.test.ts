@@ -6,11 +6,12 @@ import { renderMarkdown } from '../../src/render/markdown.ts';
 import { alignColumns, padEnd, textWidth, wrap } from '../../src/render/terminal-columns.ts';
 import { renderText } from '../../src/render/text.ts';
 import { gfm } from './page.ts';
-import { breakdownRow, caseA, caseC, caseD, report, threeCauses } from './reports.ts';
+import { breakdownRow, caseA, caseB, caseC, caseD, report, threeCauses } from './reports.ts';
 
 describe('the terminal report', () => {
   it.each(LANGS)('says what the golden says (%s)', async (lang) => {
     await expect(renderText(caseA(lang).report, { color: false, width: 100 })).toMatchFileSnapshot(`golden/text-a.${lang}.txt`);
+    await expect(renderText(caseB(lang).report, { color: false, width: 100 })).toMatchFileSnapshot(`golden/text-b.${lang}.txt`);
     await expect(renderText(caseD(lang).report, { color: false, width: 80 })).toMatchFileSnapshot(`golden/text-d.${lang}.txt`);
   });
 
@@ -84,6 +85,7 @@ describe('columns', () => {
 describe('the full Markdown report', () => {
   it.each(LANGS)('says what the golden says (%s)', async (lang) => {
     await expect(renderMarkdown(caseA(lang).report)).toMatchFileSnapshot(`golden/report-a.${lang}.md.golden`);
+    await expect(renderMarkdown(caseB(lang).report)).toMatchFileSnapshot(`golden/report-b.${lang}.md.golden`);
   });
 
   it('has the verdict as its only first-level heading', () => {

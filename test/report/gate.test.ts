@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Finding, Report } from '../../src/model/report.ts';
 import { evaluateGate } from '../../src/report/gate.ts';
+import { comparison } from '../render/reports.ts';
 
 function finding(over: {
   id?: string;
@@ -111,5 +112,45 @@ describe('the gate', () => {
   it('is neutral when there is nothing to decide on', () => {
     expect(evaluateGate(report([], { outcome: 'no-data' }), { severity: 'high' })?.outcome).toBe('neutral');
     expect(evaluateGate(report([], { step: null }), { total_saving: { share: 0.1 } })?.outcome).toBe('neutral');
+  });
+});
+
+describe('the gate on a regression', () => {
+  const compared = (over: Parameters<typeof comparison>[1] = {}): Report => ({ ...report([]), comparison: comparison('en', over) });
+  const judge = (of: Report, regression: { ms?: number; share?: number }) => evaluateGate(of, { regression });
+
+  it.each([
+    [{ share: 0.05 }, 'fail'],
+    [{ share: 0.1 }, 'pass'],
+    [{ ms: 70 }, 'fail'],
+    [{ ms: 71 }, 'pass'],
+    [{ ms: 500, share: 0.05 }, 'fail'],
+    [{ ms: 500, share: 0.5 }, 'pass'],
+  ] as const)('%j: %s', (limits, outcome) => {
+    expect(judge(compared(), limits)?.outcome).toBe(outcome);
+  });
+
+  it('says by how much and against which limit', () => {
+    expect(judge(compared(), { share: 0.05, ms: 60 })?.because.join().replaceAll('\u00a0', ' ')).toBe(
+      '+70.5 ms (+9.5 %) per step against the baseline; the limit is 5.0 % and 60.0 ms',
+    );
+  });
+
+  it.each([
+    ['an improvement', { verdict: 'improvement', deltaMs: -70.5, deltaShare: -0.095 }, 'pass'],
+    ['noise, however large', { verdict: 'noise' }, 'pass'],
+    ['a baseline that cannot be compared', { verdict: 'incomparable' }, 'neutral'],
+  ] as const)('never fails on %s', (_, over, outcome) => {
+    expect(judge(compared(over), { share: 0.0001, ms: 0.001 })?.outcome).toBe(outcome);
+  });
+
+  it('is neutral without a baseline, unless something else fails', () => {
+    expect(judge(report([]), { share: 0.05 })).toMatchObject({ outcome: 'neutral', because: [expect.stringMatching(/no baseline/)] });
+    expect(evaluateGate(report([finding({})]), { severity: 'high', regression: { share: 0.05 } })?.outcome).toBe('fail');
+    expect(evaluateGate(report([]), { severity: 'high', regression: { share: 0.05 } })?.outcome).toBe('neutral');
+  });
+
+  it('fails although no cause is known', () => {
+    expect(evaluateGate(compared(), { severity: 'critical', regression: { ms: 10 } })?.outcome).toBe('fail');
   });
 });
