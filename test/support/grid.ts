@@ -5,6 +5,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CARDS_PER_NODE } from '../../lab/simulator/groups.ts';
 import { type Fault, type JobSpec, type SimulatedJob, simulate, withoutFault, writeProfiles } from '../../lab/simulator/index.ts';
 import { analyse, type EngineOptions } from '../../src/engine/analyse.ts';
 import type { Finding, Report } from '../../src/model/report.ts';
@@ -14,6 +15,14 @@ import { openSource } from '../../src/sources/index.ts';
 export interface GridJob {
   readonly name: string;
   readonly spec: JobSpec;
+  /** Findings that claim no time and still want a reader; nothing else may. */
+  readonly warnings?: readonly Warning[];
+}
+
+export interface Warning {
+  readonly rule: string;
+  /** Global ranks where the cause sits; empty when the rule names none. */
+  readonly ranks: readonly number[];
 }
 
 /** What the report must say about one fault. */
@@ -104,6 +113,19 @@ export function expectationOf(spec: JobSpec, fault: Fault): Expectation | null {
     case 'uneven-batches':
     case 'rotating-jitter':
       return { fault, rule: 'hccl-sync-wait', ranks: null };
+    case 'slow-link':
+      // The only link of two ranks has none to be compared with.
+      return spec.ranks < 3 ? null : { fault, rule: 'slow-link', ranks: fault.ranks };
+    case 'small-messages':
+      return { fault, rule: 'hccl-small-packet', ranks: all };
+    case 'no-overlap':
+      return { fault, rule: 'no-overlap', ranks: all };
+    case 'few-micro-batches':
+      return { fault, rule: 'pipeline-bubble', ranks: all };
+    case 'expert-imbalance':
+      return { fault, rule: 'expert-imbalance', ranks: fault.rank === undefined ? all : [fault.rank] };
+    case 'contention':
+      return { fault, rule: 'bandwidth-contention', ranks: all };
     case 'stream-sync':
     case 'launch-blocking':
       return hidden(fault) ? null : { fault, rule: 'stream-sync', ranks: all };
@@ -215,8 +237,20 @@ export async function evaluateJob(job: GridJob): Promise<JobResult> {
   });
   const falseFindings = claimed.filter((f) => !outcomes.some((o) => o.finding === f));
   for (const f of falseFindings) complaints.push(`false finding ${f.rule} of ${headlineOf(f).toFixed(1)} ms: ${f.title}`);
-  complaints.push(...totalsComplaints(report));
+  complaints.push(...totalsComplaints(report), ...warningComplaints(job, report));
   return { job, report, outcomes, falseFindings, complaints, remarks, seconds: (performance.now() - begin) / 1000 };
+}
+
+/** Findings without a saving: each that is expected, on its ranks, and no other. */
+function warningComplaints(job: GridJob, report: Report): string[] {
+  const found = report.findings.filter((f) => f.saving === null && f.symptomOf === null && f.severity !== 'info');
+  const expected = job.warnings ?? [];
+  return [
+    ...expected
+      .filter((w) => !found.some((f) => f.rule === w.rule && sameRanks(f.ranks, w.ranks)))
+      .map((w) => `${w.rule} is not reported on ranks ${w.ranks.join(',')}`),
+    ...found.filter((f) => !expected.some((w) => w.rule === f.rule)).map((f) => `false warning ${f.rule}: ${f.title}`),
+  ];
 }
 
 /** What the totals of any report must keep. */
@@ -258,6 +292,22 @@ export function singleFaults(ranks: number): Fault[] {
     { kind: 'uneven-batches' },
     ...hostFaults(),
     ...computeFaults(ranks),
+    ...communicationFaults(ranks),
+  ];
+}
+
+/** What slows the collectives, and small messages that computing hides. */
+export function communicationFaults(ranks: number): Fault[] {
+  return [
+    { kind: 'slow-link', ranks: ranks > 2 ? [1, 2] : [0, 1] },
+    ...(ranks > CARDS_PER_NODE ? [{ kind: 'slow-link' as const, ranks: [1, 1 + CARDS_PER_NODE] as [number, number] }] : []),
+    { kind: 'small-messages' },
+    { kind: 'small-messages', where: 'gradients', count: 16 },
+    { kind: 'small-messages', where: 'gradients', count: 4 },
+    { kind: 'no-overlap' },
+    { kind: 'expert-imbalance' },
+    { kind: 'expert-imbalance', rank: ranks - 1 },
+    { kind: 'contention' },
   ];
 }
 
@@ -307,6 +357,7 @@ export function hostFaults(): Fault[] {
 export function pipelineFaults(ranks: number): Fault[] {
   return [
     { kind: 'stage-imbalance' },
+    { kind: 'few-micro-batches' },
     { kind: 'slow-loader' },
     { kind: 'small-ops', where: 'optimizer' },
     { kind: 'small-ops', where: 'forward' },
@@ -337,6 +388,50 @@ export function pairs(ranks: number): { pp: 1 | 2; faults: [Fault, Fault] }[] {
   ];
 }
 
+/** Memory, settings and single steps: nothing of it moves the median step. */
+export function savingless(ranks: number): GridJob[] {
+  const all = Array.from({ length: ranks }, (_, r) => r);
+  const last = ranks - 1;
+  const card = { ranks, steps: 6 } as const;
+  const deviceGb = 32;
+  const of = (name: string, spec: JobSpec, rule: string | null, on: readonly number[] = all): GridJob => ({
+    name: `${ranks}r no saving: ${name}`,
+    spec,
+    ...(rule === null ? {} : { warnings: [{ rule, ranks: on }] }),
+  });
+  return [
+    of('memory at rest', { ...card, memory: { deviceGb } }, null),
+    of('memory grows', { ...card, memory: { deviceGb, growMb: 48 } }, 'memory-growth'),
+    of('optimizer state in the first step', { ...card, memory: { deviceGb, stateInFirstStep: true } }, null),
+    of('memory in pieces', { ...card, memory: { deviceGb, splinterMb: 512, unusedGb: 2 } }, 'memory-fragmentation'),
+    of('a large cache with room', { ...card, memory: { deviceGb, unusedGb: 8 } }, null),
+    of('card full', { ...card, memory: { deviceGb, baseGb: 23, unusedGb: 0.1 } }, 'memory-peak'),
+    of('one rank with another setting', { ranks, envOfRank: { [last]: { HCCL_RDMA_TC: '136' } } }, 'environment', ranks > 2 ? [last] : []),
+    of('log level without launch gaps', { ranks, env: { ASCEND_GLOBAL_LOG_LEVEL: '1' } }, null),
+    of('log level with launch gaps', { ranks, env: { ASCEND_GLOBAL_LOG_LEVEL: '1' }, faults: [{ kind: 'small-ops' }] }, 'environment'),
+    of('torch of another release', { ranks, versions: { torch: '2.6.0', torchNpu: '2.7.1', cann: '8.3.RC1' } }, 'version-mismatch', []),
+    of(
+      'one rank with another CANN',
+      { ranks, versionsOfRank: { [last]: { cann: '8.0.RC3' } } },
+      'version-mismatch',
+      ranks > 2 ? [last] : [],
+    ),
+    of('a pause in one step', { ranks, steps: 6, faults: [{ kind: 'slow-steps', steps: [3], rank: last, ms: 60 }] }, 'step-jitter', [last]),
+    of(
+      'a slow fetch in one step',
+      { ranks, steps: 6, faults: [{ kind: 'slow-steps', steps: [3], cause: 'fetch', rank: last, ms: 60 }] },
+      'step-jitter',
+      [last],
+    ),
+    of(
+      'slow collectives in one step',
+      { ranks, steps: 6, faults: [{ kind: 'slow-steps', steps: [3], cause: 'collective' }] },
+      'step-jitter',
+      [],
+    ),
+  ];
+}
+
 export function nameOf(spec: JobSpec): string {
   const faults = (spec.faults ?? []).map((f) => {
     const { kind, ...rest } = f;
@@ -356,6 +451,7 @@ export function grid(ranks: readonly number[]): GridJob[] {
     for (const fault of singleFaults(n)) jobs.push(job({ ranks: n, faults: [fault] }));
     for (const fault of pipelineFaults(n)) jobs.push(job({ ranks: n, pp: 2, faults: [fault] }));
     for (const pair of pairs(n)) jobs.push(job({ ranks: n, pp: pair.pp, faults: pair.faults }));
+    jobs.push(...savingless(n));
   }
   return jobs;
 }

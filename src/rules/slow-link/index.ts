@@ -1,5 +1,6 @@
 import type { JobFacts } from '../../facts/job/index.ts';
 import { judgeLinks, type LinkFacts, type LinkJudgement, linksOf, typeGap } from '../../facts/job/links.ts';
+import { missingRanksCaveat } from '../../facts/job/missing-ranks.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
 import { stepCount, transfers } from '../../facts/job/transfers.ts';
 import type { Confidence } from '../../model/report.ts';
@@ -81,14 +82,19 @@ function removalOf(job: JobFacts, lost: ReadonlyMap<number, number>): Removals |
   return new Map([...bodies].map(([r, own]) => [r, { bodies: own }] as const));
 }
 
-/** ms per step: what computing waited for at these calls, no more than what they lose. */
-function boundOf(job: JobFacts, lost: ReadonlyMap<number, number>): number {
+/** ms per step: what computing waited for at these calls, no more than what they lose. Without the calls only the links tell. */
+function boundOf(job: JobFacts, lost: ReadonlyMap<number, number>, slow: readonly Slow[]): number {
   let total = 0;
+  let known = false;
   for (const t of transfers(job)) {
     const ms = lost.get(t.match);
-    if (ms !== undefined) total += Number.isNaN(t.blockedMs) ? ms : Math.min(ms, t.blockedMs);
+    if (ms === undefined) continue;
+    known = true;
+    total += Number.isNaN(t.blockedMs) ? ms : Math.min(ms, t.blockedMs);
   }
-  return total / stepCount(job);
+  if (known) return total / stepCount(job);
+  const steps = Math.max(1, ...job.ranks.map((r) => r.steps.length));
+  return Math.max(0, ...slow.flatMap(({ lostMs }) => lostMs)) / steps;
 }
 
 /** The card at which most slow links meet, when most of its links are slow; null when they have no such card. */
@@ -108,7 +114,7 @@ export default defineRule({
   title: { en: 'A link between two cards is slower than the others', zh: '某条卡间链路比其他链路慢' },
   category: 'communication',
   maturity: 'preview',
-  needs: ['collectives'],
+  needs: [],
   options: {
     minSlowdown: {
       default: 1.5,
@@ -160,14 +166,13 @@ export default defineRule({
     const floor = options.minShare * (job.steps.stepTimeMs ?? 0);
     const findings: RawFinding[] = [];
     const lost = lostByCall(job, slow);
-    if (slow.length > 0 && boundOf(job, lost) >= floor) findings.push(slowLinks(slow, lost));
+    if (slow.length > 0 && boundOf(job, lost, slow) >= floor) findings.push(slowLinks(slow, lost));
     const gap = typeGap(job);
     if (gap !== null && gap.slowdown >= options.minSlowdown) {
-      const byType = lostByCall(
-        job,
-        gap.slow.map((link, i) => ({ link, lostMs: gap.lostMs[i]! })),
-      );
-      if (boundOf(job, byType) >= floor) findings.push(slowType(byType));
+      const list = gap.slow.map((link, i) => ({ link, lostMs: gap.lostMs[i]! }));
+      const byType = lostByCall(job, list);
+      const bound = boundOf(job, byType, list);
+      if (bound >= floor) findings.push(slowType(byType, bound));
     }
     if (findings.length > 0) return { outcome: 'findings', findings };
     const worst = judged[0];
@@ -200,6 +205,7 @@ export default defineRule({
       const here = [
         ...new Set(card === null ? list.flatMap((j) => endsHere(job, j.link)) : job.ranks.flatMap((r, i) => (r.rank === card ? [i] : []))),
       ];
+      const missing = missingRanksCaveat(job);
       const bothWays = list.every((j) => new Set(j.link.parts.map((p) => p.source)).size > 1);
       const data = dataConfidence(job, false);
       const confidence: Confidence = data === 'high' && bothWays && worst.calls >= 4 ? 'high' : data === 'low' ? 'low' : 'medium';
@@ -250,6 +256,7 @@ export default defineRule({
           }),
         ),
         caveats: [
+          ...(missing === null ? [] : [missing]),
           ...(bothWays
             ? []
             : [
@@ -263,7 +270,7 @@ export default defineRule({
           ...localCaveat(list.map((j) => j.link)),
         ],
         removal: likelyOf(removalOf(job, byCall)),
-        boundMs: boundOf(job, byCall),
+        boundMs: boundOf(job, byCall, list),
         boundMethod: {
           text: {
             en: 'time on the slow links beyond what the others need for the same bytes, where computing waited for it',
@@ -287,7 +294,7 @@ export default defineRule({
       };
     }
 
-    function slowType(byCall: ReadonlyMap<number, number>): RawFinding {
+    function slowType(byCall: ReadonlyMap<number, number>, bound: number): RawFinding {
       const { slow: list, fast, rate, fastRate, slowdown, calls } = gap!;
       const pairs = list.map(pairOf).slice(0, 8).join(', ');
       return {
@@ -326,7 +333,7 @@ export default defineRule({
         ],
         removal: likelyOf(removalOf(job, byCall)),
         ceilingOnly: true,
-        boundMs: boundOf(job, byCall),
+        boundMs: bound,
         boundMethod: {
           text: {
             en: 'time on the PCIe links beyond what the faster links need for the same bytes',
