@@ -43,7 +43,7 @@ export interface CodeMap {
  * A performance fault of the simulated job. Sizes left out take the documented default. `hidden`: the same on the host while the device
  * has work queued, so that it costs nothing.
  */
-export type Fault = (FaultBody | HostFault | ComputeFault) & {
+export type Fault = (FaultBody | HostFault | ComputeFault | FusionFault) & {
   /** keep the job's structure but do it right: the same work without the cost of the fault */
   off?: boolean;
 };
@@ -150,8 +150,12 @@ export type ComputeFault =
       used?: boolean;
     }
   | {
-      /** weights cast in each of the passes of a step; right: in the first only */ kind: 'weight-cast' /** default 4 */;
+      /** weights cast in each of the passes of a step; right: in the first only */
+      kind: 'weight-cast';
+      /** default 4 */
       microSteps?: number;
+      /** times as long as the bytes need, default 4 */
+      slowness?: number;
     }
   | {
       /** a formula over the logits as one kernel per operation; right: one kernel */
@@ -173,6 +177,29 @@ export type ComputeFault =
       mhz?: number;
       idle?: boolean;
     };
+
+/** What is written out although one kernel computes it (fusion-faults.ts). */
+export type FusionFault =
+  | {
+      /** an operator of each layer as several kernels, forward and backward; right: the fused operator */
+      kind: 'unfused';
+      of: 'attention' | 'expert-loop' | 'gelu' | 'masked-softmax' | 'rms-norm' | 'rotary' | 'swiglu' | 'transposed-product';
+    }
+  | {
+      /** element-wise kernels that pass one tensor on; right: one kernel */
+      kind: 'elementwise-chain';
+      /** default 1 */
+      perLayer?: number;
+      /** kernels, default 4 */
+      length?: number;
+    }
+  | {
+      /** AdamW by one kernel per operation over all parameters (default), or per operation and parameter; right: fused */
+      kind: 'unfused-optimizer';
+      how?: 'foreach' | 'loop';
+    }
+  | { /** zero_grad fills every gradient; right: drops it */ kind: 'zero-fill' }
+  | { /** kernel types of known formulas in their order on tensors that do not belong together: not a fault */ kind: 'look-alike' };
 
 /** What holds up the host (host-faults.ts). */
 export type HostFault =

@@ -2,6 +2,9 @@ import type { Column } from '../base/columns.ts';
 import { sortedRows } from '../base/lookup.ts';
 import type { FrequencyTable } from '../model/capture.ts';
 
+/** No core is faster. */
+export const MAX_MHZ = 100_000;
+
 /** Samples of the AI core clock as its changes, in order; null without any. */
 export function frequencyOf(samples: { readonly at: Column<Float64Array>; readonly mhz: Column<Float64Array> }): FrequencyTable | null {
   const { length } = samples.at;

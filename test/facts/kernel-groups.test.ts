@@ -4,7 +4,7 @@ import { createKernelGroups, pipeFigure } from '../../src/importers/kernel-group
 import { NO_GROUP, PIPES } from '../../src/model/capture.ts';
 import { UNGROUPED } from '../../src/model/facts.ts';
 import { factsFromJson, factsToJson } from '../../src/model/facts-json.ts';
-import { cube, factsOfTables, filler, type KernelRow, kernelTable } from '../support/kernel-table.ts';
+import { cube, factsOfTables, filler, type KernelRow, kernelTable, vector } from '../support/kernel-table.ts';
 import { HAVE_PROFILES, PATHS, WHY_SKIPPED } from '../support/real-profiles.ts';
 import { factsOf, simulated } from '../support/simulated.ts';
 
@@ -122,6 +122,29 @@ describe('groups', () => {
     groups.pipe(group, 0, -3, 10);
     groups.pipe(group, 0, Number.NaN, 10);
     expect(groups.table().pipes.mac![0]).toBe(1);
+  });
+});
+
+describe('odd and hostile tables', () => {
+  test('an axis of -1, a word or 1e999 elements makes bytes unknown, not infinite', async () => {
+    const shapes = ['-1,1024', 'x,3', '1e999,2', '99999999999,99999999999', '1.5,2'];
+    const rows = shapes.map((shape, i) => add(100 + i, { inShapes: `${shape};${shape}`, outShapes: shape, more: vector(0.1, 0.9, 0.4) }));
+    const facts = await factsOfTables({ 'kernel_details.csv': kernelTable(rows) });
+    for (const group of facts.kernels!.groups) expect(group.bytesIn).toBeNaN();
+    expect(facts.chains!.chains).toEqual([]);
+    expect(factsFromJson(factsToJson([facts]))[0]!.kernels).toEqual(facts.kernels);
+  });
+
+  test('many kernels at one instant, and casts among kernels of a thousand tensors, take no long time', async () => {
+    const at = { gap: 0, us: 0 };
+    const many = Array.from({ length: 20_000 }, (_, i) => add(0, { ...at, inShapes: `${i % 50},4` }));
+    const list = Array.from({ length: 500 }, () => '2,2').join(';');
+    const types = Array.from({ length: 500 }, () => 'FLOAT').join(';');
+    const wide = Array.from({ length: 200 }, () => add(60, { type: 'ForeachAddList', inShapes: list, inTypes: types }));
+    const begin = performance.now();
+    const facts = await factsOfTables({ 'kernel_details.csv': kernelTable([...many, ...wide]) });
+    expect(facts.kernels!.groups.length).toBeGreaterThan(0);
+    expect(performance.now() - begin).toBeLessThan(10_000);
   });
 });
 

@@ -19,6 +19,11 @@ interface Words {
   readonly isMatmul: boolean;
 }
 
+/** Fused calls over all parameters take more; which of them is which, shapes cannot tell. */
+const MAX_TENSORS = 64;
+/** Groups remembered at once; jobs of dynamic shapes have more. */
+const MAX_KNOWN = 20_000;
+
 interface Cast {
   readonly node: number;
   readonly row: number;
@@ -31,13 +36,16 @@ interface Cast {
 }
 
 /** Shape and type of every tensor of a group of kernels, as one word each. */
-function wordsOf(table: KernelTable['groups'], names: RankCapture['names'], group: number): Words {
+function wordsOf(table: KernelTable['groups'], names: RankCapture['names'], group: number): Words | null {
   const words = (shapes: number, types: number): string[] =>
     (tensorsOf(fullText(names, shapes), fullText(names, types)) ?? []).map((t) => `${t.dims.join(',')}/${t.type}`);
   const type = table.type[group]! >= 0 ? names.get(table.type[group]!) : '';
+  const inputs = words(table.inputShapes[group]!, table.inputTypes[group]!);
+  const outputs = words(table.outputShapes[group]!, table.outputTypes[group]!);
+  if (inputs.length + outputs.length > MAX_TENSORS) return null;
   return {
-    inputs: words(table.inputShapes[group]!, table.inputTypes[group]!),
-    outputs: words(table.outputShapes[group]!, table.outputTypes[group]!),
+    inputs,
+    outputs,
     isCast: CAST.test(type),
     isMatmul: MATMUL.test(type),
   };
@@ -50,13 +58,14 @@ function wordsOf(table: KernelTable['groups'], names: RankCapture['names'], grou
 export function castFacts(capture: RankCapture, tape: Tape | null, rows: Int32Array, stepOf: StepOf, phases: PhaseFacts): CastFacts | null {
   const { kernels, names } = capture;
   if (kernels === null || tape === null || !kernels.groups.outputTypes.some((id) => id >= 0)) return null;
-  const known = new Map<number, Words>();
+  const known = new Map<number, Words | null>();
   const of = (row: number): Words | null => {
     const group = kernels.group[row]!;
     if (group === NO_GROUP) return null;
     let words = known.get(group);
     if (words === undefined) {
       words = wordsOf(kernels.groups, names, group);
+      if (known.size >= MAX_KNOWN) known.clear();
       known.set(group, words);
     }
     return words;
@@ -124,7 +133,7 @@ export function castFacts(capture: RankCapture, tape: Tape | null, rows: Int32Ar
     position++;
     const words = of(row);
     if (open.length > 0) open = open.filter((cast) => position - cast.at <= REACH + 1);
-    // Nothing is known of a kernel beyond the groups: it may read anything.
+    // Nothing is known of such a kernel: it may read anything.
     if (words === null) {
       for (const pairs of pending.values()) settle(pairs, true);
       pending.clear();

@@ -42,6 +42,7 @@ function kindOf(capture: RankCapture, group: number): Kind | null {
   const outputs = tensorsOf(fullText(names, table.outputShapes[group]!), fullText(names, table.outputTypes[group]!));
   if (inputs === null || outputs === null) return null;
   const elements = Math.max(...inputs.map((t) => t.elements));
+  if (!(elements > 0)) return null;
   const full = (t: Tensor): boolean => t.elements === elements;
   const bytes = (list: readonly Tensor[]): number => list.reduce((sum, t) => sum + (t.elements > 1 ? t.elements * t.size : 0), 0);
   const streamed = inputs.filter(full);

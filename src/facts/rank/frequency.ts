@@ -47,15 +47,25 @@ export function frequencyFacts(
   };
 }
 
-/** Whether a span lies wholly at `mhz` or above. Ascending calls cost nothing; a span before the first sample does not. */
+/** Whether a span lies wholly at `mhz` or above; a span that begins before the first sample does not. */
 export function fastSpans(table: FrequencyTable | null, mhz: number): (start: number, end: number) => boolean {
   if (table === null) return () => false;
-  let at = 0;
+  const { length } = table.at;
+  /** Instant of the next slow value from each change on. */
+  const slowFrom = new Float64Array(length);
+  let next = Number.POSITIVE_INFINITY;
+  for (let i = length - 1; i >= 0; i--) {
+    if (table.mhz[i]! < mhz) next = table.at[i]!;
+    slowFrom[i] = next;
+  }
   return (start, end) => {
-    if (at > 0 && table.at[at]! > start) at = 0;
-    while (at + 1 < table.at.length && table.at[at + 1]! <= start) at++;
-    if (table.at[at]! > start) return false;
-    for (let i = at; i < table.at.length && table.at[i]! < end; i++) if (table.mhz[i]! < mhz) return false;
-    return true;
+    let low = 0;
+    let high = length;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (table.at[mid]! <= start) low = mid + 1;
+      else high = mid;
+    }
+    return low > 0 && slowFrom[low - 1]! > start && slowFrom[low - 1]! >= end;
   };
 }

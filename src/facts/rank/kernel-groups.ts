@@ -11,6 +11,9 @@ const MAX_FRAMES = 64;
 
 export const AI_CPU = /^(KERNEL_)?AI_?CPU$/i;
 
+/** Kernels that start in the same ns on different streams; more are no capture. */
+const MAX_AT_ONCE = 64;
+
 /** The kernel row of each node of the tape, -1 for nodes that are none. Both ascend by start; starts may differ by 1 ns. */
 export function rowsOfNodes(capture: RankCapture, tape: Tape): Int32Array {
   const out = new Int32Array(tape.start.length).fill(-1);
@@ -25,7 +28,7 @@ export function rowsOfNodes(capture: RankCapture, tape: Tape): Int32Array {
     const at = tape.start[node]!;
     while (from < count && start[order?.[from] ?? from]! < at - 1) from++;
     let best = -1;
-    for (let i = from; i < count && start[order?.[i] ?? i]! <= at + 1; i++) {
+    for (let i = from; i < Math.min(count, from + MAX_AT_ONCE) && start[order?.[i] ?? i]! <= at + 1; i++) {
       const row = order?.[i] ?? i;
       if (kernels.isCommunication[row] === 1) continue;
       const distance = Math.abs(start[row]! - at) + Math.abs(kernels.duration[row]! - tape.duration[node]!);

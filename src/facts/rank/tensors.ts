@@ -25,12 +25,15 @@ const BYTES: Readonly<Record<string, number>> = {
 
 export interface Tensor {
   readonly dims: readonly number[];
+  /** NaN when an axis is no length: −1 stands for one that is only known when the kernel runs. */
   readonly elements: number;
   /** Bytes of one element; NaN for a type whose size is not known. */
   readonly size: number;
   readonly type: string;
 }
 
+/** No tensor has more elements. */
+const MAX_ELEMENTS = 1e15;
 /** Longer lists belong to fused calls over all parameters; their sum is still exact. */
 const MAX_TENSORS = 4_096;
 
@@ -49,7 +52,8 @@ export function tensorsOf(shapes: string, types: string): Tensor[] | null {
   return wordsOf(shapes).map((shape, i) => {
     const dims = shape.trim() === '' ? [] : shape.split(',').map((d) => Number(d));
     const type = (names[i] ?? '').trim();
-    return { dims, elements: dims.reduce((product, d) => product * d, 1), size: sizeOfType(type), type };
+    const product = dims.reduce((all, d) => all * (Number.isInteger(d) && d >= 0 ? d : Number.NaN), 1);
+    return { dims, elements: product <= MAX_ELEMENTS ? product : Number.NaN, size: sizeOfType(type), type };
   });
 }
 

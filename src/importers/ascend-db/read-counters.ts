@@ -1,6 +1,6 @@
 import { f64 } from '../../base/columns.ts';
 import type { FrequencyTable } from '../../model/capture.ts';
-import { frequencyOf } from '../frequency.ts';
+import { frequencyOf, MAX_MHZ } from '../frequency.ts';
 import { pipeFigure } from '../kernel-groups.ts';
 import type { DeviceInput, KernelColumns } from './read-device.ts';
 
@@ -33,7 +33,7 @@ export function readFrequency({ db, clock, device }: DeviceInput): FrequencyTabl
   const samples = { at: f64(16), mhz: f64(16) };
   const where = device !== null && table.has('deviceId') ? ` WHERE "deviceId" = ${device}` : '';
   for (const [at, mhz] of db.rows(`SELECT ${clock.sql(table, 'timestampNs')}, "freq" FROM "AICORE_FREQ"${where} LIMIT 1000000`)) {
-    if (typeof at !== 'number' || typeof mhz !== 'number' || !(mhz > 0)) continue;
+    if (typeof at !== 'number' || typeof mhz !== 'number' || !(mhz > 0 && mhz <= MAX_MHZ)) continue;
     samples.at.push(at);
     samples.mhz.push(mhz);
   }

@@ -7,7 +7,7 @@ import { firstUserFrame } from '../call-stack.ts';
 import { CANN_KEPT, LONG_FUNCTION, MAX_FUNCTIONS } from '../cann-calls.ts';
 import { MAX_TIMELINE_ROWS, type Sample } from '../capture-limit.ts';
 import { copiesOf, directionOf } from '../copies.ts';
-import { frequencyOf } from '../frequency.ts';
+import { frequencyOf, MAX_MHZ } from '../frequency.ts';
 import { findArg, type RawEvent, type ScanResult, scanTrace } from '../scan-trace.ts';
 import { createFlows, type Flows } from './flows.ts';
 import type { Origin } from './origin.ts';
@@ -373,7 +373,7 @@ export async function readTrace(
       if (!sameBytes(ev.buf, ev.nameStart, ev.nameEnd, FREQUENCY) || ev.tsStart < 0) return;
       if (wantedDevice !== null && (deviceOf.get(number(ev, ev.pidStart, ev.pidEnd)) ?? wantedDevice) !== wantedDevice) return;
       const mhz = argNumber(ev, K_MHZ);
-      if (!(mhz > 0) || !parseInstant(ev.buf, ev.tsStart, ev.tsEnd, instant)) return;
+      if (!(mhz > 0 && mhz <= MAX_MHZ) || !parseInstant(ev.buf, ev.tsStart, ev.tsEnd, instant)) return;
       // The same value again changes nothing.
       if (frequency.mhz.length >= MAX_CHANGES || frequency.mhz.at(frequency.mhz.length - 1) === mhz) return;
       frequency.at.push(origin.relative(instant));
