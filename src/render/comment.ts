@@ -1,7 +1,7 @@
 import type { Lang } from '../model/lang.ts';
 import type { Finding, Location, Report } from '../model/report.ts';
 import { BODY_BUDGET, fitSections } from './budget.ts';
-import { comparisonView } from './comparison.ts';
+import { type ComparisonRow, comparisonView } from './comparison.ts';
 import { cell, code, fenced, joinMarkdown, link, markdown, plain, prose, SafeMarkdown } from './escape.ts';
 import { formatPercent, formatSaving, formatTime } from './figures.ts';
 import {
@@ -232,8 +232,15 @@ function footer(view: ReportComment, isQuiet: boolean): SafeMarkdown {
   return joinMarkdown(parts, ' · ');
 }
 
+interface ComparisonModel {
+  readonly text: string | null;
+  readonly rows: readonly ComparisonRow[];
+  readonly points: readonly string[];
+  readonly notes: readonly string[];
+}
+
 /** A verdict shows what it is made of; without one the sentence says enough. */
-function comparisonModel(report: Report): { readonly rows: readonly unknown[] } | null {
+function comparisonModel(report: Report): ComparisonModel | null {
   const view = comparisonView(report);
   if (view === null) return null;
   const { verdict } = report.comparison!;
