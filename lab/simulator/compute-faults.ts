@@ -73,21 +73,30 @@ function castPair(fault: FaultOf<'cast-pair'>, tokens: number): Kernel[] {
   return [pair[0], inner, pair[1]];
 }
 
-/** Cross entropy written out over the logits in fp32, or as one kernel. */
+/** A loss written out over the logits, with reductions between, as one kernel per operation or as one kernel. */
 function formula(fault: FaultOf<'vector-chain'>, tokens: number): Kernel[] {
   const shape = `${tokens},${VOCAB}`;
-  const bytes = tokens * VOCAB * 4;
-  const step = (type: string): Kernel =>
+  const rows = `${tokens},1`;
+  const n = tokens * VOCAB;
+  const step = (type: string, bytes: number, init: Partial<Kernel>): Kernel =>
     vector(type, {
-      inShapes: `${shape};${tokens},1`,
-      inTypes: 'FLOAT;FLOAT',
+      inShapes: shape,
+      inTypes: 'FLOAT',
       outShapes: shape,
       outTypes: 'FLOAT',
-      us: usOf(2 * bytes),
+      us: usOf(bytes * n),
       pipes: { aiv: [0.06, 0.04, 0.96, 0.66] },
+      ...init,
     });
-  if (fault.off) return [step('CrossEntropyLoss')];
-  return ['Sub', 'Exp', 'RealDiv', 'Mul', 'Neg'].slice(0, fault.length ?? 4).map(step);
+  if (fault.off) return [step('CrossEntropyLoss', 6, { inTypes: 'DT_BF16' })];
+  const two = { inShapes: `${shape};${rows}`, inTypes: 'FLOAT;FLOAT' };
+  return [
+    step('Cast', 6, { inTypes: 'DT_BF16' }),
+    step('ArgMaxWithValue', 4, { outShapes: `${rows};${rows}`, outTypes: 'INT32;FLOAT' }),
+    step('Sub', 8, two),
+    step('ReduceSum', 4, { outShapes: rows }),
+    step('Mul', 8, two),
+  ];
 }
 
 /** A kernel that uses few of the cores, or all of them. */

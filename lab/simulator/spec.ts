@@ -158,12 +158,10 @@ export type ComputeFault =
       slowness?: number;
     }
   | {
-      /** a formula over the logits as one kernel per operation; right: one kernel */
+      /** a formula over the logits as one kernel per operation, with reductions between; right: one kernel */
       kind: 'vector-chain';
       /** default 2 */
       perStep?: number;
-      /** kernels of the formula, default 4 */
-      length?: number;
     }
   | { kind: 'few-blocks' /** blocks of a kernel on 48 cores, default 12 */; blocks?: number; perStep?: number; us?: number }
   | { kind: 'loose-matmul' /** time of the products over the vocabulary relative to well-shaped ones, default 2 */; factor?: number }

@@ -93,7 +93,7 @@ describe('loud', () => {
     const { finding, headline, truth } = await accuracy({ ranks: 2, pp, faults: [fault] }, fault, RULE);
     expect(finding.saving).toMatchObject({ basis: 'bound', perStepMs: { floor: 0, likely: null } });
     expect(Math.abs(headline - truth)).toBeLessThan(0.2 * truth);
-    expect(finding.evidence[0]!.text).toMatch(/`Sub`, `Exp`, `RealDiv`, `Mul`/);
+    expect(finding.evidence[0]!.text).toMatch(/`Cast`, `ArgMaxWithValue`, `Sub`, `ReduceSum`, `Mul`/);
   });
 });
 
