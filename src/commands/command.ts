@@ -21,12 +21,23 @@ export interface StatusFacts {
   }[];
 }
 
+/** One upload a person points at, instead of whatever the head commit has. */
+export interface Wanted {
+  readonly runId: number | null;
+  /** `owner/name` of the address it was copied from. */
+  readonly repository: string | null;
+  readonly artifact: { readonly id: number } | { readonly name: string } | null;
+}
+
 /** The only things a command can do. */
 export interface CommandClient {
   /** Answers with a comment; the same command answers once even when it runs again after a crash. */
   reply(text: string): Promise<void>;
-  /** Asks for an analysis of `headSha`; the reaction that ends the command follows when it is done. */
-  requestAnalysis(headSha: string): Promise<void>;
+  /**
+   * Asks for an analysis of `headSha`; the reaction that ends the command follows when it is done. A text says why `wanted` cannot be
+   * analysed: then nothing was asked for.
+   */
+  requestAnalysis(headSha: string, wanted: Wanted | null): Promise<L10n | null>;
   status(headSha: string): Promise<StatusFacts>;
 }
 

@@ -54,7 +54,7 @@ export function parseCommands(body: string): CommandLine[] {
       .trim()
       .split(/[ \t]+/)
       .filter((word) => word !== '');
-    const [name = DEFAULT_COMMAND, ...args] = words.map((word) => word.slice(0, 100));
+    const [name = DEFAULT_COMMAND, ...args] = words.map((word) => word.slice(0, 250));
     found.push({ name: name.toLowerCase(), args: args.slice(0, MAX_ARGS) });
     if (found.length >= MAX_COMMANDS) break;
   }

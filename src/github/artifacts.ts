@@ -47,12 +47,13 @@ export async function listArtifacts(octokit: Octokit, repository: RepositoryRef,
 /** Artifacts whose name matches, the newest of each name (attempts of one run share names), in name order. */
 export function chooseArtifacts(
   artifacts: readonly Artifact[],
-  patterns: readonly string[],
+  wanted: readonly string[] | ((artifact: Artifact) => boolean),
   run: { id: number; headSha: string },
 ): Artifact[] {
+  const isWanted = typeof wanted === 'function' ? wanted : ({ name }: Artifact): boolean => matchesAny(wanted, name);
   const newest = new Map<string, Artifact>();
   for (const artifact of artifacts) {
-    if (!matchesAny(patterns, artifact.name)) continue;
+    if (!isWanted(artifact)) continue;
     if (artifact.headSha !== null && artifact.headSha !== run.headSha) continue;
     if (artifact.runId !== null && artifact.runId !== run.id) continue;
     const known = newest.get(artifact.name);

@@ -93,6 +93,49 @@ export async function findPullRequests(octokit: Octokit, repository: RepositoryR
   return [...found.values()].sort((a, b) => a.number - b.number);
 }
 
+interface RunLike {
+  id: number;
+  run_attempt?: number;
+  name?: string | null;
+  path: string;
+  event: string;
+  html_url: string;
+  head_sha: string;
+  head_branch: string | null;
+  head_repository: { id: number; owner: { login: string } | null } | null;
+}
+
+function toRun(run: RunLike): RunRef {
+  return {
+    id: run.id,
+    attempt: run.run_attempt ?? 1,
+    name: run.name ?? '',
+    path: run.path.split('@', 1)[0] ?? '',
+    event: run.event,
+    htmlUrl: run.html_url,
+    headSha: run.head_sha,
+    headBranch: run.head_branch,
+    headOwner: run.head_repository?.owner?.login ?? null,
+    headRepoId: run.head_repository?.id ?? null,
+    listed: [],
+  };
+}
+
+/** A run by its number; null when the repository has none of it. */
+export async function readRun(
+  octokit: Octokit,
+  repository: RepositoryRef,
+  runId: number,
+): Promise<{ run: RunRef; completed: boolean } | null> {
+  try {
+    const { data } = await octokit.rest.actions.getWorkflowRun({ owner: repository.owner, repo: repository.name, run_id: runId });
+    return { run: toRun(data as RunLike), completed: data.status === 'completed' };
+  } catch (error) {
+    if (statusOf(error) === 404) return null;
+    throw error;
+  }
+}
+
 /** Runs of a commit, newest first; at most 100 are looked at. */
 export async function listRuns(
   octokit: Octokit,
@@ -107,21 +150,6 @@ export async function listRuns(
   });
   return data.workflow_runs
     .filter((run) => run.head_sha === headSha)
-    .map((run) => ({
-      completed: run.status === 'completed',
-      run: {
-        id: run.id,
-        attempt: run.run_attempt ?? 1,
-        name: run.name ?? '',
-        path: run.path.split('@', 1)[0] ?? '',
-        event: run.event,
-        htmlUrl: run.html_url,
-        headSha: run.head_sha,
-        headBranch: run.head_branch,
-        headOwner: run.head_repository?.owner?.login ?? null,
-        headRepoId: run.head_repository?.id ?? null,
-        listed: [],
-      },
-    }))
+    .map((run) => ({ completed: run.status === 'completed', run: toRun(run as RunLike) }))
     .sort((a, b) => b.run.id - a.run.id);
 }

@@ -443,6 +443,56 @@ describe('commands', () => {
     expect(sticky(pull)).toHaveLength(1);
   });
 
+  it('run with the number of a run, or the name of an artifact, analyses that one and no other', async () => {
+    const pull = openPull(world);
+    const older = addRun(world, pull, { findings: [{ id: 'the-older' }] });
+    await completed(addRun(world, pull, { findings: [] }));
+    await concluded(pull);
+    const odd = makeZip({ 'prof/plan.json': JSON.stringify({ findings: [{ id: 'the-odd-name' }] }) });
+    world.repository.addArtifact(older, { name: 'my traces', zipBuffer: odd });
+
+    const byNumber = await say(pull, 'alice', `/npu-advise run ${older.id}`);
+    await until(world, pull, () => reactions(pull, byNumber.id).includes('+1'), 'by number');
+    expect(sticky(pull)[0]?.body).toContain('the-older');
+    const byName = await say(pull, 'alice', '/npu-advise run my traces');
+    await until(world, pull, () => reactions(pull, byName.id).includes('+1'), 'by name');
+    expect(sticky(pull)[0]?.body).toContain('the-odd-name');
+    // Without more words it is again whatever the commit has.
+    const plain = await say(pull, 'alice', '/npu-advise run');
+    await until(world, pull, () => reactions(pull, plain.id).includes('+1'), 'plain');
+    expect(sticky(pull)[0]?.body).not.toContain('(the-odd-name)');
+    expect(sticky(pull)).toHaveLength(1);
+    expect(world.hub.view(pull).checks).toHaveLength(1);
+  });
+
+  it('run with what cannot be analysed here says why', async () => {
+    const other = openPull(world);
+    const theirs = addRun(world, other, ONE_FINDING);
+    const { pull } = await analyse({ findings: [] });
+    const running = world.repository.addWorkflowRun({ pr: pull, status: 'in_progress' });
+    const before = world.hub.journal.length;
+    const lines = [
+      `/npu-advise run ${theirs.id}`,
+      `/npu-advise run ${running.id}`,
+      '/npu-advise run 123',
+      '/npu-advise run no-such-artifact',
+      `/npu-advise run https://github.com/evil/train/actions/runs/${theirs.id}`,
+    ];
+    const comment = await say(pull, 'alice', lines.join('\n'));
+    await until(world, pull, () => reactions(pull, comment.id).includes('confused'), 'refused');
+    const replies = world.hub.view(pull).comments.filter((c) => c.body.includes('npu-advisor:reply'));
+    expect(replies.map((c) => c.body.split('\n').slice(1).join('\n'))).toEqual([
+      expect.stringMatching(/belongs to commit `[0-9a-f]{7}`, the head of this pull request is `[0-9a-f]{7}`: nothing was started\./),
+      expect.stringMatching(/has not ended/),
+      expect.stringMatching(/no workflow run `123`/),
+      expect.stringMatching(/has the artifact `no-such-artifact` \(uploaded: `npu-profile`\)/),
+      expect.stringMatching(/That run is of `evil\/train`, this is `acme\/train`/),
+    ]);
+    expect(world.hub.journal.slice(before).filter(({ operation }) => operation === 'actions/download-artifact')).toEqual([]);
+    const stranger = await say(pull, 'stranger', `/npu-advise run ${theirs.id}`);
+    await until(world, pull, () => reactions(pull, stranger.id).includes('confused'), 'not allowed');
+  });
+
   it('from bots, edits and ordinary issues are not heard', async () => {
     const { pull } = await analyse({ findings: [] });
     const bot = await say(pull, 'helper[bot]', '/npu-advise run', { type: 'Bot' });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CommandClient } from '../../src/commands/command.ts';
+import type { CommandClient, Wanted } from '../../src/commands/command.ts';
 import { executeCommands } from '../../src/commands/execute.ts';
 import { renderHelp } from '../../src/commands/help.ts';
 import { MAX_COMMANDS, parseCommands } from '../../src/commands/parse.ts';
@@ -50,13 +50,27 @@ describe('finding commands in a comment', () => {
   });
 });
 
+const RUN = 17_384_930_219;
+
 function world(over: { actor?: string; permission?: 'admin' | 'write' | 'read' | 'none'; lang?: 'en' | 'zh' } = {}) {
   const replies: string[] = [];
   const analysed: string[] = [];
+  const wanted: (Wanted | null)[] = [];
   let asked = 0;
   const client: CommandClient = {
     reply: async (text) => void replies.push(text),
-    requestAnalysis: async (sha) => void analysed.push(sha),
+    requestAnalysis: async (sha, upload) => {
+      if (
+        upload !== null &&
+        upload.runId !== RUN &&
+        !(upload.artifact !== null && 'name' in upload.artifact && upload.artifact.name === 'my profile')
+      ) {
+        return { en: 'There is no such upload; the head is `3f2a91c`', zh: '没有该上传' };
+      }
+      analysed.push(sha);
+      wanted.push(upload);
+      return null;
+    },
     status: async () => ({
       check: { phase: 'completed', conclusion: 'neutral' },
       verdict: 'all quiet',
@@ -79,7 +93,7 @@ function world(over: { actor?: string; permission?: 'admin' | 'write' | 'read' |
         return over.permission ?? 'read';
       },
     });
-  return { run, replies, analysed, asked: () => asked };
+  return { run, replies, analysed, wanted, asked: () => asked };
 }
 
 describe('running commands', () => {
@@ -109,6 +123,35 @@ describe('running commands', () => {
     expect(await run('/npu-advise run ; rm -rf')).toBe('refused');
     expect(analysed).toHaveLength(1);
     expect(replies[0]).toContain('`3f2a91c`');
+  });
+
+  it.each<[string, Partial<Wanted> | null]>([
+    ['17384930219', { runId: RUN, artifact: null }],
+    ['https://github.com/acme/train/actions/runs/17384930219', { runId: RUN, repository: 'acme/train', artifact: null }],
+    ['https://github.com/acme/train/actions/runs/17384930219/job/5?pr=7', { runId: RUN, artifact: null }],
+    ['https://ghe.corp/acme/train/actions/runs/17384930219/artifacts/99', { runId: RUN, artifact: { id: 99 } }],
+    ['https://github.com/acme/train/actions/runs/17384930219/attempts/2/artifacts/99', { runId: RUN, artifact: { id: 99 } }],
+    ['my profile', { runId: null, repository: null, artifact: { name: 'my profile' } }],
+    ['3f2a91c', null],
+    ['3F2A91C0', null],
+  ])('run %s points at one upload', async (words, expected) => {
+    const { run, wanted } = world();
+    expect(await run(`/npu-advise run ${words}`)).toBe('started');
+    expect(wanted).toEqual([expected === null ? null : expect.objectContaining(expected)]);
+  });
+
+  it.each([
+    ['a run that is not there', '4711'],
+    ['an artifact that is not there', 'npu-profile'],
+    ['the name of no artifact', 'a/b'],
+    ['a pattern', 'npu-*'],
+    ['an address of something else', 'https://github.com/acme/train/pull/7'],
+    ['a very long name', 'x'.repeat(240)],
+  ])('run with %s starts nothing and says why', async (_, words) => {
+    const { run, analysed, replies } = world();
+    expect(await run(`/npu-advise run ${words}`)).toBe('refused');
+    expect(analysed).toEqual([]);
+    expect(replies).toHaveLength(1);
   });
 
   it('answers help and status to anyone', async () => {

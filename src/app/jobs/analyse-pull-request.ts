@@ -2,15 +2,14 @@ import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AdviseError } from '../../base/errors.ts';
-import { matchesAny } from '../../config/glob.ts';
 import type { ConfigProblem } from '../../config/parse.ts';
 import { CONFIG_PATH, type Config, DEFAULT_CONFIG } from '../../config/schema.ts';
 import { VERSION } from '../../engine/version.ts';
-import { type Artifact, chooseArtifacts, listArtifacts } from '../../github/artifacts.ts';
+import type { Artifact } from '../../github/artifacts.ts';
 import { type Octokit, PERMISSIONS, statusOf } from '../../github/client.ts';
 import { readSource, type SourceFiles } from '../../github/contents.ts';
 import { listChangedFiles } from '../../github/diff.ts';
-import { listRuns, type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
+import { type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
 import { ProfileUnavailable } from '../../github/storage.ts';
 import type { Lang } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
@@ -20,15 +19,13 @@ import { type AnalysisProgress, ARCHIVE_ERROR, NOT_FETCHED } from '../analysis-p
 import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { fetchArtifacts } from './fetch-artifacts.ts';
+import { findProfile, findWanted, type Search } from './find-profile.ts';
 import { type Progress, startProgress } from './progress.ts';
 import { type Publication, publish, type Statement } from './publish.ts';
 import type { AnalyseRequest, Target } from './request.ts';
 import { readSettings } from './settings.ts';
 
-/** Events whose artifacts may belong to a pull request. */
-const RUN_EVENTS = ['pull_request', 'pull_request_target', 'push', 'workflow_dispatch'];
 const SOURCE_LIMITS = { maxFiles: 400, maxBytes: 6 * 1024 * 1024 };
-const MAX_ARTIFACTS = 256;
 
 /** Several requests for the same commit are one analysis. */
 export interface Analysis {
@@ -36,6 +33,7 @@ export interface Analysis {
   readonly pr: number;
   readonly headSha: string;
   readonly run: AnalyseRequest['run'];
+  readonly wanted: AnalyseRequest['wanted'];
   readonly isAsked: boolean;
   /** True when an earlier try of the same analysis may have left a report to reuse. */
   readonly isRetry: boolean;
@@ -44,70 +42,18 @@ export interface Analysis {
 /** `waiting`: another run of the commit has not finished yet. */
 export type AnalysisOutcome = 'published' | 'waiting' | 'superseded' | 'gone';
 
-interface Candidate {
-  readonly run: { readonly id: number; readonly headSha: string; readonly name: string; readonly htmlUrl: string | null };
-  readonly artifacts: readonly Artifact[];
-  readonly uploaded: readonly string[];
-}
-
-type Search =
-  | { readonly kind: 'found'; readonly candidate: Candidate }
-  | { readonly kind: 'running' }
-  | { readonly kind: 'none'; readonly reason: NoProfileReason; readonly workflow: WorkflowRef | null };
-
-export function isRunAccepted(config: Config, run: { path: string; event?: string }): boolean {
-  if (run.event !== undefined && !RUN_EVENTS.includes(run.event)) return false;
-  return config.workflows === null || matchesAny(config.workflows, run.path);
-}
-
-async function inspectRun(
-  octokit: Octokit,
-  target: Target,
-  config: Config,
-  headSha: string,
-  run: NonNullable<AnalyseRequest['run']>,
-): Promise<Candidate> {
-  const all = await listArtifacts(octokit, target.repository, run.id);
-  return {
-    run: { ...run, headSha },
-    artifacts: chooseArtifacts(all, config.artifacts, { id: run.id, headSha }).slice(0, MAX_ARTIFACTS),
-    uploaded: [...new Set(all.map(({ name }) => name))],
-  };
-}
-
-/** The newest run of the commit that uploaded a profile; the one that just finished is asked first. */
-async function findProfile(octokit: Octokit, analysis: Analysis, config: Config): Promise<Search> {
-  const { target, headSha } = analysis;
-  const looked: Candidate[] = [];
-  if (analysis.run !== null && isRunAccepted(config, analysis.run)) {
-    const candidate = await inspectRun(octokit, target, config, headSha, analysis.run);
-    if (candidate.artifacts.length > 0) return { kind: 'found', candidate };
-    looked.push(candidate);
-  }
-  let isRunning = false;
-  for (const { run, completed } of await listRuns(octokit, target.repository, headSha)) {
-    if (run.id === analysis.run?.id || !isRunAccepted(config, run)) continue;
-    if (!completed) {
-      isRunning = true;
-      continue;
-    }
-    if (looked.length >= 20) break;
-    const candidate = await inspectRun(octokit, target, config, headSha, run);
-    if (candidate.artifacts.length > 0) return { kind: 'found', candidate };
-    looked.push(candidate);
-  }
-  if (isRunning) return { kind: 'running' };
-  const [first] = looked;
-  if (first === undefined) return { kind: 'none', reason: { kind: 'no-run', deadlineMinutes: null }, workflow: null };
-  const uploaded = [...new Set(looked.flatMap((candidate) => candidate.uploaded))].slice(0, 30);
-  return { kind: 'none', reason: { kind: 'no-match', uploaded }, workflow: { name: first.run.name, url: first.run.htmlUrl } };
-}
-
 /** Names the inputs of a report: artifacts, settings and source. Equal keys, equal reports. */
 function reportKey(analysis: Analysis, artifacts: readonly Artifact[], config: Config): string {
   const inputs = artifacts.map(({ id, bytes, digest, createdAt }) => [id, bytes, digest, createdAt]);
-  const { lang, thresholds, disabled_rules, gate } = config;
-  const parts = [VERSION, analysis.target.repository.id, analysis.pr, analysis.headSha, inputs, { lang, thresholds, disabled_rules, gate }];
+  const { lang, thresholds, disabled_rules, gate, job } = config;
+  const parts = [
+    VERSION,
+    analysis.target.repository.id,
+    analysis.pr,
+    analysis.headSha,
+    inputs,
+    { lang, thresholds, disabled_rules, gate, job },
+  ];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
@@ -169,7 +115,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
   const sayNoProfile = (reason: NoProfileReason, workflow: WorkflowRef | null): Promise<void> =>
     publish(deps, { ...publication, statement: noProfile(reason, workflow, config) });
 
-  const search = await findProfile(octokit, analysis, config);
+  const search = await searchFor(octokit, analysis, config);
   deps.killPoint('artifact-listed');
   if (search.kind === 'running') return 'waiting';
   if (search.kind === 'none') {
@@ -204,6 +150,15 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
   await say();
   await progress.settle(say);
   return 'published';
+}
+
+/** The profile to analyse. An upload that was pointed at and is no more there has been deleted since the command was taken. */
+async function searchFor(octokit: Octokit, analysis: Analysis, config: Config): Promise<Search> {
+  const { target, headSha, wanted } = analysis;
+  if (wanted === null) return findProfile(octokit, analysis, config);
+  const found = await findWanted(octokit, target, headSha, wanted, config);
+  if ('candidate' in found) return { kind: 'found', candidate: found.candidate };
+  return { kind: 'none', reason: { kind: 'no-match', uploaded: [] }, workflow: null };
 }
 
 interface Made {
@@ -270,9 +225,9 @@ async function fetchAndAnalyse(
     const onBytes = (done: number, total: number): void => progress.tell({ kind: 'download', bytes: { done, total } });
     const { paths, partial } = await fetchArtifacts(deps, { octokit, target, artifacts, folder, mayBeParts, onBytes });
     deps.killPoint('after-download');
-    const { lang, thresholds, disabled_rules: disabledRules, gate } = config;
+    const { lang, thresholds, disabled_rules: disabledRules, gate, job } = config;
     return await deps.analysis.analyse(
-      { paths, partial, options: { lang, thresholds, disabledRules, gate }, source },
+      { paths, partial, options: { lang, thresholds, disabledRules, gate, job }, source },
       {
         signal: deps.signal,
         onStarted: () => deps.killPoint('during-analysis'),

@@ -12,9 +12,10 @@ import { findPullRequests, listRuns, readPullRequest } from '../../github/pull-r
 import { Report } from '../../model/report.ts';
 import { prose } from '../../render/escape.ts';
 import type { WorkRequest } from '../../store/ports.ts';
-import { type Analysis, analysePullRequest, concludeOverdue, isRunAccepted, publishGivingUp } from './analyse-pull-request.ts';
+import { type Analysis, analysePullRequest, concludeOverdue, publishGivingUp } from './analyse-pull-request.ts';
 import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
+import { findWanted, isRunAccepted } from './find-profile.ts';
 import { showPending } from './publish.ts';
 import { type AnalyseRequest, PullRequestRequest, type Target, TaskRequest } from './request.ts';
 import { readSettings } from './settings.ts';
@@ -26,9 +27,13 @@ const OVERDUE_AGAIN_MS = 15 * 60_000;
 type TaskOf<Kind extends Task['kind']> = Extract<Task, { kind: Kind }>;
 
 /** Asks for an analysis; the same origin asks once. */
-export async function requestAnalysis(deps: Dependencies, origin: string, payload: Omit<AnalyseRequest, 'kind'>): Promise<void> {
+export async function requestAnalysis(
+  deps: Dependencies,
+  origin: string,
+  payload: Omit<AnalyseRequest, 'kind' | 'wanted'> & { wanted?: AnalyseRequest['wanted'] },
+): Promise<void> {
   const subject = subjectOf.pullRequest(payload.repository, payload.pr);
-  await deps.store.requests.add({ subject, kind: 'analyse', origin, payload: { kind: 'analyse', ...payload } });
+  await deps.store.requests.add({ subject, kind: 'analyse', origin, payload: { kind: 'analyse', wanted: null, ...payload } });
   await deps.queue.poke(subject);
 }
 
@@ -174,16 +179,18 @@ async function handleComment(deps: Dependencies, request: WorkRequest, stored: T
         const given = await listOwnComments(octokit, repository, pr, app, marker);
         if (given.length === 0) await applyComment(octokit, repository, pr, [{ op: 'create', body: `${marker}\n${text}` }]);
       },
-      requestAnalysis: (sha) =>
-        requestAnalysis(deps, `comment/${commentId}`, {
-          installationId,
-          repository,
-          pr,
-          headSha: sha,
-          run: null,
-          isAsked: true,
-          commentId,
-        }),
+      async requestAnalysis(sha, wanted) {
+        if (wanted !== null) {
+          const reader = await deps.github.client(installationId, repository, PERMISSIONS.read);
+          const found = await findWanted(reader, target, sha, wanted, settings.ok ? settings.value : DEFAULT_CONFIG);
+          if ('problem' in found) return found.problem;
+        }
+        // Each command of the comment is a request of its own.
+        const origin = index === 0 ? `comment/${commentId}` : `comment/${commentId}/${index}`;
+        const common = { installationId, repository, pr, run: null, isAsked: true, commentId };
+        await requestAnalysis(deps, origin, { ...common, headSha: sha, wanted });
+        return null;
+      },
       status: (sha) => statusFacts(deps, octokit, target, pr, pull.baseRef, sha),
     }),
   });
@@ -202,12 +209,11 @@ interface Group {
   readonly commentIds: readonly number[];
 }
 
-/** Requests for the same commit are one analysis: of the newest run, asked for if any of them was. */
+/** Requests for the same commit, and the same upload, are one analysis: of the newest run, asked for if any of them was. */
 function groupAnalyses(requests: readonly { request: WorkRequest; payload: AnalyseRequest }[]): Group[] {
-  const groups = Map.groupBy(requests, ({ payload }) => payload.headSha);
-  return [...groups].map(([headSha, items]) => {
-    const newest = items.at(-1)!.payload;
-    const { installationId, repository, pr } = newest;
+  const groups = Map.groupBy(requests, ({ payload }) => JSON.stringify([payload.headSha, payload.wanted]));
+  return [...groups.values()].map((items) => {
+    const { installationId, repository, pr, headSha, wanted } = items.at(-1)!.payload;
     return {
       requests: items.map(({ request }) => request),
       commentIds: items.flatMap(({ payload }) => (payload.commentId === null ? [] : [payload.commentId])),
@@ -215,6 +221,7 @@ function groupAnalyses(requests: readonly { request: WorkRequest; payload: Analy
         target: { installationId, repository },
         pr,
         headSha,
+        wanted,
         run: items.findLast(({ payload }) => payload.run !== null)?.payload.run ?? null,
         isAsked: items.some(({ payload }) => payload.isAsked),
         isRetry: items.some(({ request }) => request.attempts > 0),

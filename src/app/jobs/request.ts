@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Wanted as WantedUpload } from '../../commands/command.ts';
 import { Task } from '../../github/intake.ts';
 
 const Id = z.number().int().positive();
@@ -11,6 +12,12 @@ export type Target = z.infer<typeof Target>;
 
 const Run = z.object({ id: Id, name: z.string(), path: z.string(), htmlUrl: z.string().nullable() });
 
+const Wanted = z.object({
+  runId: Id.nullable(),
+  repository: z.string().nullable(),
+  artifact: z.union([z.object({ id: Id }), z.object({ name: z.string() })]).nullable(),
+}) satisfies z.ZodType<WantedUpload>;
+
 /** Requests about a pull request, handled one at a time for each. */
 export const PullRequestRequest = z.discriminatedUnion('kind', [
   Target.extend({
@@ -21,6 +28,8 @@ export const PullRequestRequest = z.discriminatedUnion('kind', [
     run: Run.nullable(),
     /** Asked for by a person: create the comment, and do not reuse an older report. */
     isAsked: z.boolean(),
+    /** The upload a person pointed at; null: whatever the commit has. */
+    wanted: Wanted.nullable().default(null),
     /** Comment to react to at the end. */
     commentId: Id.nullable(),
   }),
