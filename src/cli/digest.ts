@@ -12,11 +12,14 @@ export async function digest(paths: readonly string[], out: string, lang: Lang):
   const bar = progressBar(process.stderr, lang);
   try {
     for (const path of paths) sources.push(await openSource(path));
-    const { ranks, inputs } = await collectRanks(sources, { lang, onBytes: (done, total) => bar.update({ phase: 'read', done, total }) });
+    const { ranks, ...upload } = await collectRanks(sources, {
+      lang,
+      onBytes: (done, total) => bar.update({ phase: 'read', done, total }),
+    });
     bar.done();
-    const json = factsToJson(ranks);
+    const json = factsToJson(ranks, upload);
     await writeFile(out, json);
-    const read = inputs.reduce((sum, i) => sum + i.bytes, 0);
+    const read = upload.inputs.reduce((sum, i) => sum + i.bytes, 0);
     return lang === 'zh'
       ? `${out}：${ranks.length} 张卡，${formatBytes(json.length)}（原 ${formatBytes(read)}）\n`
       : `${out}: ${ranks.length} ${ranks.length === 1 ? 'rank' : 'ranks'}, ${formatBytes(json.length)} of ${formatBytes(read)}\n`;

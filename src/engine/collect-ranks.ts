@@ -9,8 +9,8 @@ import {
   readCluster,
 } from '../importers/index.ts';
 import type { InputRecord } from '../model/capture.ts';
-import type { RankFacts } from '../model/facts.ts';
-import { factsFromJson, looksLikeFacts } from '../model/facts-json.ts';
+import type { RankFacts, UploadFacts } from '../model/facts.ts';
+import { type Digest, digestFromJson, looksLikeFacts } from '../model/facts-json.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
 import { type ProfileEntry, type ProfileSource, readWhole } from '../sources/source.ts';
 import { chooseCapture } from './choose-capture.ts';
@@ -18,13 +18,9 @@ import { describeBeside, describeGpu, describeRaw, describeRefused, describeRest
 import { readRanks } from './read-ranks.ts';
 import { nothingToRead, unreadable } from './refusals.ts';
 
-export interface Collected {
+export interface Collected extends UploadFacts {
   /** One entry per rank, those that hold something to judge. */
   readonly ranks: readonly RankFacts[];
-  readonly inputs: readonly InputRecord[];
-  readonly notes: readonly Message[];
-  /** Ranks of the job that are here but cannot be read. */
-  readonly otherRanks: readonly number[];
 }
 
 export interface Count {
@@ -49,7 +45,7 @@ export async function collectRanks(sources: readonly ProfileSource[], options: C
   const raw: RawCapture[] = [];
   const inputs: InputRecord[] = [];
   const rest: ProfileEntry[] = [];
-  const digested: RankFacts[] = [];
+  const digests: Digest[] = [];
   for (const [i, source] of sources.entries()) {
     const within = sources.length > 1 ? (path: string) => below(labelOf(sources, i), path) : (path: string) => path;
     const renamed = (entry: ProfileEntry): ProfileEntry => ({ ...entry, path: within(entry.path) });
@@ -61,13 +57,20 @@ export async function collectRanks(sources: readonly ProfileSource[], options: C
     for (const entry of found.gpu) inputs.push(describeGpu(renamed(entry)));
     inputs.push(...describeBeside(found.beside.map(renamed)));
     for (const entry of found.rest) {
-      const facts = await readFacts(entry);
-      if (facts === null) rest.push(renamed(entry));
-      else digested.push(...facts);
+      const digest = await readDigest(entry);
+      if (digest === null) rest.push(renamed(entry));
+      else digests.push(digest);
     }
   }
   for (const capture of raw) inputs.push(describeRaw(capture, sources[0]!.label));
   for (const entry of rest.slice(0, MAX_REST)) inputs.push(describeRest(entry));
+  if (folders.length === 0 && clusters.length === 0) {
+    const [only, more] = digests;
+    // A digest by itself was chosen and described when it was made.
+    if (only?.upload != null && more === undefined && only.ranks.length > 0) return { ranks: only.ranks, ...only.upload };
+  }
+  const uploads = digests.map((d) => d.upload).filter((u) => u !== null);
+  const digested = digests.flatMap((d) => d.ranks);
   if (folders.length === 0 && clusters.length === 0 && digested.length === 0) throw nothingToRead(sources, raw, inputs, options.lang);
 
   const total = folders.reduce((sum, f) => sum + filesRead(f).reduce((s, e) => s + e.bytes, 0), 0);
@@ -79,11 +82,19 @@ export async function collectRanks(sources: readonly ProfileSource[], options: C
   const chosen = chooseCapture(ranks.filter(isUsable));
   const cluster = await readClusters(clusters, chosen.ranks.length > 0);
   const usable = chosen.ranks.length > 0 ? chosen.ranks : cluster.ranks;
-  const said = merged([...inputs, ...ranks.flatMap((r) => r.inputs), ...cluster.inputs], chosen.inputs);
+  const before = uploads.flatMap((u) => u.inputs);
+  const said = merged([...before, ...inputs, ...ranks.flatMap((r) => r.inputs), ...cluster.inputs], chosen.inputs);
   if (usable.length === 0) throw unreadable(ranks, raw, said, options.lang);
-  const notes = [...chosen.notes, ...cluster.notes, ...rawNote(raw, usable), ...usable.flatMap((r) => r.notes)];
-  const otherRanks = raw.map((c) => c.rank).filter((r): r is number => r !== null && !usable.some((u) => u.rank === r));
+  const own = [...chosen.notes, ...cluster.notes, ...rawNote(raw, usable), ...usable.flatMap((r) => r.notes)];
+  const others = [...uploads.flatMap((u) => u.otherRanks), ...raw.map((c) => c.rank).filter((r) => r !== null)];
+  const notes = uploads.length === 0 ? own : once([...uploads.flatMap((u) => u.notes), ...own]);
+  const otherRanks = [...new Set(others)].filter((r) => !usable.some((u) => u.rank === r));
   return { ranks: usable, inputs: said, notes, otherRanks };
+}
+
+/** Digests bring notes that are made again when their ranks are joined. */
+function once(notes: readonly Message[]): Message[] {
+  return [...new Map(notes.map((note) => [JSON.stringify(note), note] as const)).values()];
 }
 
 /** A rank folder given by itself has no name inside the upload: the upload's own name may hold rank and framework. */
@@ -128,8 +139,8 @@ async function readClusters(
 /** A digest is small; a larger file of that name is something else. */
 const MAX_FACTS_BYTES = 512 << 20;
 
-/** The ranks of a facts.json, or null when the entry is none. */
-async function readFacts(entry: ProfileEntry): Promise<RankFacts[] | null> {
+/** A facts.json, or null when the entry is none. */
+async function readDigest(entry: ProfileEntry): Promise<Digest | null> {
   if (!/\.json$/i.test(entry.path) || entry.bytes > MAX_FACTS_BYTES) return null;
   let head = '';
   for await (const chunk of entry.open()) {
@@ -138,7 +149,7 @@ async function readFacts(entry: ProfileEntry): Promise<RankFacts[] | null> {
   }
   if (!looksLikeFacts(head)) return null;
   const bytes = await readWhole(entry, MAX_FACTS_BYTES);
-  return bytes === null ? null : factsFromJson(bytes.toString('utf8'));
+  return bytes === null ? null : digestFromJson(bytes.toString('utf8'));
 }
 
 /** Two uploads of one name stay apart. */

@@ -1,7 +1,7 @@
 import { deflateSync, inflateSync } from 'node:zlib';
 import { AdviseError } from '../base/errors.ts';
-import type { RankFacts } from './facts.ts';
-import { FACTS_SCHEMA, RankFactsSchema } from './facts-schema.ts';
+import type { RankFacts, UploadFacts } from './facts.ts';
+import { FACTS_SCHEMA, RankFactsSchema, UploadFactsSchema } from './facts-schema.ts';
 
 /**
  * facts.json: the rank facts of a job, small and replayable. `analyze facts.json` gives the same report as the profile it came from.
@@ -98,8 +98,9 @@ function decode(value: unknown, depth: number, room: Room): unknown {
   return { ...out };
 }
 
-export function factsToJson(ranks: readonly RankFacts[]): string {
-  return `${JSON.stringify({ schema: FACTS_SCHEMA, ranks: ranks.map(encode) })}\n`;
+/** `upload` is what the report says beside the ranks; without it the digest is of the ranks alone. */
+export function factsToJson(ranks: readonly RankFacts[], upload: UploadFacts | null = null): string {
+  return `${JSON.stringify({ schema: FACTS_SCHEMA, upload: encode(upload), ranks: ranks.map(encode) })}\n`;
 }
 
 /** True when the text begins like a facts.json. */
@@ -107,8 +108,18 @@ export function looksLikeFacts(head: string): boolean {
   return /^\s*\{\s*"schema"\s*:\s*"npu-advisor\.facts\//.test(head);
 }
 
+/** A digest as it was read. */
+export interface Digest {
+  readonly ranks: readonly RankFacts[];
+  readonly upload: UploadFacts | null;
+}
+
+export function factsFromJson(text: string): readonly RankFacts[] {
+  return digestFromJson(text).ranks;
+}
+
 /** Reads a facts.json; it is foreign input and checked in full. */
-export function factsFromJson(text: string): RankFacts[] {
+export function digestFromJson(text: string): Digest {
   const hint = 'Make it again with `npu-advise digest`.';
   let root: unknown;
   try {
@@ -116,7 +127,7 @@ export function factsFromJson(text: string): RankFacts[] {
   } catch (error) {
     throw new AdviseError('bad-facts', 'facts.json is not valid JSON', hint, { cause: error });
   }
-  const { schema, ranks } = (root ?? {}) as { schema?: unknown; ranks?: unknown };
+  const { schema, ranks, upload } = (root ?? {}) as { schema?: unknown; ranks?: unknown; upload?: unknown };
   if (schema !== FACTS_SCHEMA)
     throw new AdviseError(
       'bad-facts',
@@ -126,7 +137,10 @@ export function factsFromJson(text: string): RankFacts[] {
   if (!Array.isArray(ranks)) throw new AdviseError('bad-facts', 'facts.json holds no ranks', hint);
   try {
     const room: Room = { bytes: MAX_TOTAL_BYTES };
-    return ranks.map((rank) => RankFactsSchema.parse(decode(rank, 0, room)) as unknown as RankFacts);
+    return {
+      ranks: ranks.map((rank) => RankFactsSchema.parse(decode(rank, 0, room)) as unknown as RankFacts),
+      upload: upload == null ? null : (UploadFactsSchema.parse(decode(upload, 0, room)) as UploadFacts),
+    };
   } catch (error) {
     throw new AdviseError('bad-facts', 'facts.json is damaged', hint, { cause: error });
   }

@@ -18,7 +18,10 @@ const U8 = z.instanceof(Uint8Array);
 const Spans = z.object({ start: F64, end: F64 }).refine((s) => s.start.length === s.end.length);
 const Frame = z.object({ file: Text, line: Int, func: Text });
 const Param = z.union([z.string(), Num, z.boolean(), z.null(), z.array(z.union([z.string(), Num]))]);
-const Message = z.object({ text: z.object({ en: Text, zh: Text }), params: z.record(z.string(), Param).optional() });
+/** A placeholder of an unknown kind would stop the report: messages of a digest may only use those that exist. */
+const Template = Text.refine((text) => [...text.matchAll(/\{\w+:(\w+)\}/g)].every(([, kind]) => PLACEHOLDERS.has(kind!)));
+const PLACEHOLDERS = new Set(['ms', 'pct', 'bytes', 'int', 'num', 'ranks', 'code', 'text']);
+const Message = z.object({ text: z.object({ en: Template, zh: Template }), params: z.record(z.string(), Param).optional() });
 const Input = z.object({
   path: Text,
   kind: Text,
@@ -452,6 +455,7 @@ export const RankFactsSchema = z
         lengths: z.array(z.array(Num).length(GAP_CLASSES.length + 1)).length(IDLE_CAUSES.length),
       })
       .nullable(),
+    modules: z.array(z.object({ name: Text, calls: Int, kernels: Int, ns: Num })),
     operators: z.array(z.object({ type: Text, core: Text, count: Int, ns: Num })),
     opStatistic: z.array(z.object({ type: Text, core: Text, count: Num, totalUs: Num })),
     apis: z.array(z.object({ level: Text, name: Text, totalUs: Num, count: Num })),
@@ -480,3 +484,9 @@ export const RankFactsSchema = z
           inside(r.tape.syncs.site, r.host?.syncs.length ?? 0)))
     );
   }, 'an index points outside its table');
+
+export const UploadFactsSchema = z.object({
+  inputs: z.array(Input).max(400_000),
+  notes: z.array(Message).max(10_000),
+  otherRanks: z.array(Int.nonnegative()).max(200_000),
+});

@@ -51,6 +51,8 @@ export interface RankFacts {
   /** Parts of a capture that has no step marks; at most 5,000, in order. */
   readonly segments: readonly SegmentFacts[];
   readonly host: HostFacts | null;
+  /** Classes of modules, those with most device time first; empty without `with_modules` or `with_stack`. */
+  readonly modules: readonly ModuleTotal[];
   readonly idle: IdleFacts | null;
   readonly operators: readonly TypeTotal[];
   readonly opStatistic: readonly OperatorRow[];
@@ -61,6 +63,14 @@ export interface RankFacts {
   readonly notes: readonly Message[];
   /** Where files of this rank end too early: a caveat of every finding on it, whose confidence is then medium at most. */
   readonly damage: readonly Message[];
+}
+
+/** What was said of the upload besides its ranks: files of no rank, captures that were not chosen, ranks that nobody parsed. */
+export interface UploadFacts {
+  readonly inputs: readonly InputRecord[];
+  readonly notes: readonly Message[];
+  /** Ranks of the job that were uploaded and cannot be read. */
+  readonly otherRanks: readonly number[];
 }
 
 /** What a profile can answer. A rule that needs one that no rank has is "not applicable". */
@@ -606,6 +616,15 @@ export interface QuietSpan extends HostSpan {
   readonly after: string;
   /** Long Python function inside it, if one fills most of it. */
   readonly frame: Frame | null;
+}
+
+/** Forward calls of modules of one class in the captured steps. Modules lie inside each other: never add them up. */
+export interface ModuleTotal {
+  readonly name: string;
+  readonly calls: number;
+  /** Compute kernels launched inside, and their device time. */
+  readonly kernels: number;
+  readonly ns: number;
 }
 
 export interface TypeTotal {
