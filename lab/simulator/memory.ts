@@ -19,6 +19,8 @@ export interface MemorySpec {
   churn?: boolean;
   /** HCCL and runtime, default 0.7 GiB */
   otherGb?: number;
+  /** memory of the card as `ci_run` records it; default not recorded */
+  deviceGb?: number;
 }
 
 /** A block of the caching allocator; `end` is -1 when it is not released in the capture. ns, bytes. */

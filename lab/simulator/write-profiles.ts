@@ -143,8 +143,9 @@ function profilerMetadata(job: SimulatedJob, rank: number): { [key: string]: unk
     };
   }
   const torch = { ...spec.versions, ...spec.versionsOfRank[rank] }.torch ?? null;
-  if (spec.soc || torch !== null)
-    metadata.ci_run = JSON.stringify({ ...(spec.soc ? { soc: spec.soc } : {}), ...(torch === null ? {} : { torch }) });
+  const memory = spec.memory?.deviceGb === undefined ? {} : { memory: Math.round(spec.memory.deviceGb * 2 ** 30) };
+  const run = { ...(spec.soc ? { soc: spec.soc } : {}), ...(torch === null ? {} : { torch }), ...memory };
+  if (Object.keys(run).length > 0) metadata.ci_run = JSON.stringify(run);
   const names = [
     'ASCEND_GLOBAL_LOG_LEVEL',
     'HCCL_RDMA_TC',

@@ -50,6 +50,12 @@ describe('loud', () => {
     expect(alone.totals.claimedMsPerStep.ceiling).toBe(0);
   });
 
+  test('a recorded size is not nominal', async () => {
+    const finding = findingOf(await reportFor({ ranks: 2, layers: 4, memory: { deviceGb: 31, baseGb: 23, unusedGb: 0.1 } }), RULE)!;
+    expect(finding).toMatchObject({ severity: 'medium', confidence: 'high' });
+    expect(finding.evidence[0]!.text).toMatch(/of 33\.3\sGB used/);
+  });
+
   test('full only because the allocator keeps memory: information', async () => {
     const report = await reportFor({ ...CARD, memory: { baseGb: 19, unusedGb: 4 } });
     // As much as a tenth unused, and missed: fragmentation is the cause, this one its evidence.
