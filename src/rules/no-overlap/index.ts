@@ -1,5 +1,6 @@
 import { median } from '../../base/statistics.ts';
 import { backwardComputing, backwardComputingAtMost } from '../../facts/job/backward.ts';
+import { drains } from '../../facts/job/drains.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
 import { missingRanksCaveat } from '../../facts/job/missing-ranks.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
@@ -95,17 +96,18 @@ export function remainder(backwardMs: number, movingMs: readonly number[]): numb
   return end - backwardMs;
 }
 
-/** The messages as they are; a single one would be cut into buckets. A tensor is never cut, so several are left alone. */
-function messagesOf({ calls }: Reduction, slower = 1): number[] {
-  if (calls.length > 1) return calls.map((t) => slower * movingOf(t));
-  const buckets = Math.min(1_000, Math.max(1, Math.ceil(calls[0]!.bytes / BUCKET)));
-  return new Array<number>(buckets).fill((slower * movingOf(calls[0]!)) / buckets);
+/** The messages as they are, or cut into buckets: what one tensor is cannot be cut, so several large ones are likely to stay. */
+function messagesOf({ calls }: Reduction, slower: number, cut: boolean): number[] {
+  return calls.flatMap((t) => {
+    const buckets = cut || calls.length === 1 ? Math.min(1_000, Math.max(1, Math.ceil(t.bytes / BUCKET))) : 1;
+    return new Array<number>(buckets).fill((slower * movingOf(t)) / buckets);
+  });
 }
 
-function removalOf(job: JobFacts, reductions: readonly Reduction[], slower: number): Removals {
+function removalOf(job: JobFacts, reductions: readonly Reduction[], slower: number, cut: boolean): Removals {
   const bodies = new Map<number, Map<number, number>>();
   for (const reduction of reductions) {
-    const left = remainder(reduction.backwardMs, messagesOf(reduction, slower)) * 1e6;
+    const left = remainder(reduction.backwardMs, messagesOf(reduction, slower, cut)) * 1e6;
     reduction.calls.forEach((t, i) => {
       const match = job.matches[t.match]!;
       match.ranks.forEach((r, k) => {
@@ -156,7 +158,7 @@ export default defineRule({
     const moving = all.reduce((sum, r) => sum + r.movingMs, 0);
     const hidden = all.reduce((sum, r) => sum + r.hiddenMs, 0);
     const late = all.filter((r) => r.hiddenMs < options.maxOverlap * r.movingMs);
-    const gain = late.filter((r) => r.backwardMs > 0).map((r) => ({ r, ms: r.movingMs - remainder(r.backwardMs, messagesOf(r)) }));
+    const gain = late.filter((r) => r.backwardMs > 0).map((r) => ({ r, ms: r.movingMs - remainder(r.backwardMs, messagesOf(r, 1, true)) }));
     // Groups side by side reduce at the same time, so the longest of a step counts.
     const perStep = [...Map.groupBy(gain, ({ r }) => r.step).values()].map((list) => Math.max(...list.map(({ ms }) => ms)));
     const boundMs = perStep.reduce((a, b) => a + b, 0) / stepCount(job);
@@ -213,10 +215,15 @@ export default defineRule({
           evidence: [
             {
               message: {
-                text: {
-                  en: '{n:int} calls of {op:code} in a step, {bytes:bytes} in all, move for {ms:ms}; the backward before them computes for {backward:ms}',
-                  zh: '一个迭代中 {n:int} 次 {op:code}，共 {bytes:bytes}，传输 {ms:ms}；其前的反向计算 {backward:ms}',
-                },
+                text: worst.measured
+                  ? {
+                      en: '{n:int} calls of {op:code} in a step, {bytes:bytes} in all, move for {ms:ms}; the backward before them computes for {backward:ms}',
+                      zh: '一个迭代中 {n:int} 次 {op:code}，共 {bytes:bytes}，传输 {ms:ms}；其前的反向计算 {backward:ms}',
+                    }
+                  : {
+                      en: '{n:int} calls of {op:code} in a step, {bytes:bytes} in all, move for {ms:ms}; all backwards of the step compute for {backward:ms} at most',
+                      zh: '一个迭代中 {n:int} 次 {op:code}，共 {bytes:bytes}，传输 {ms:ms}；该迭代的反向计算合计至多 {backward:ms}',
+                    },
                 params: {
                   n: worst.calls.length,
                   op: longest.op,
@@ -237,7 +244,7 @@ export default defineRule({
                 },
                 params: { name: call.name, ms: longest.bodyMs, share: Number.isNaN(longest.overlap) ? 0 : longest.overlap },
               },
-              file: call.node === -1 ? 'communication.json' : 'trace_view.json',
+              file: job.ranks[match.ranks[0]!]!.capabilities.has('collective-ids') ? 'communication.json' : 'trace_view.json',
               rank: match.ranks[0]!,
               step: longest.step,
               start: call.start,
@@ -246,7 +253,13 @@ export default defineRule({
           ],
           caveats,
           removal:
-            measured && job.replay !== null ? { likely: removalOf(job, late, 1), floor: removalOf(job, late, BESIDE_COMPUTING) } : null,
+            measured && job.replay !== null
+              ? {
+                  likely: removalOf(job, late, 1, false),
+                  floor: removalOf(job, late, BESIDE_COMPUTING, false),
+                  ceiling: removalOf(job, late, 1, true),
+                }
+              : null,
           boundMs,
           boundMethod: {
             text: {
@@ -256,6 +269,8 @@ export default defineRule({
           },
           information: false,
           symptomOf: null,
+          // Hooks that wait for the card before and after each collective are the cause, not the place of the reduction.
+          ...(job.ranks.some((r) => drains(job, r).length > 0) ? { explainedBy: ['stream-sync'] } : {}),
           frames: job.ranks.flatMap((r) => r.phases.ddpFrame ?? r.phases.backwardFrame ?? []).slice(0, 1),
           remedies: [
             {
