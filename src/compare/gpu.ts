@@ -9,6 +9,8 @@ import { PART_NAMES } from './contributors.ts';
 import { commonDetail, middleSteps, paceBySteps, paceShares, type Stand, scaled, stand, total } from './stand.ts';
 import { workClassOf } from './work-class.ts';
 
+/** Classes of modules shown. */
+const MAX_MODULES = 12;
 /** With as many captured steps the first is left out, as on the NPU. */
 const DROP_AT = 4;
 const MS = 1e6;
@@ -29,7 +31,7 @@ export function compareWithGpu(head: JobFacts, label: string, traces: readonly G
   if (delta === null) refusals.push({ what: 'step-basis', text: { text: NO_MARKS } });
   const samples = { base: times.length, head: head.steps.perStepMs.length };
   const { contributors, paceRanks } =
-    delta === null ? { contributors: [], paceRanks: [] } : split(head, main.steps, { base: baseMs!, head: headMs!, delta });
+    delta === null ? { contributors: [], paceRanks: [] } : split(head, main, { base: baseMs!, head: headMs!, delta });
   return {
     baseline: baselineFacts(label, traces, main.facts, times),
     verdict: 'incomparable',
@@ -97,7 +99,7 @@ function warningsOf(head: JobFacts, traces: readonly GpuFacts[], main: GpuFacts)
 
 function split(
   head: JobFacts,
-  steps: readonly GpuSplit[],
+  { facts, steps }: { readonly facts: GpuFacts; readonly steps: readonly GpuSplit[] },
   step: { base: number; head: number; delta: number },
 ): { contributors: Contributor[]; paceRanks: number[] } {
   const weights = middleSteps(head);
@@ -126,7 +128,7 @@ function split(
       base,
       head: own,
       delta: own - base,
-      details: part === 'computing' ? classes(now, steps) : [],
+      details: part === 'computing' ? [...classes(now, steps), ...modules(now, facts)] : [],
     };
   });
   contributors.sort((a, b) => Math.abs(b.delta) - Math.abs(a.delta));
@@ -163,6 +165,24 @@ function classes(now: Stand, steps: readonly GpuSplit[]): ContributorDetail[] {
     .sort((a, b) => Math.abs(b.delta) - Math.abs(a.delta));
 }
 
+/** Classes of modules that both jobs call, by the device time of their forward; largest difference first. */
+function modules({ job, ranks }: Stand, gpu: GpuFacts): ContributorDetail[] {
+  const [own] = [...ranks.keys()].map((r) => job.ranks[r]!);
+  if (own === undefined || own.steps.length === 0 || gpu.steps.length === 0) return [];
+  const [perOwn, perGpu] = [own.steps.length, gpu.steps.length];
+  const there = new Map(gpu.ranges.filter((r) => r.kind === 'module').map((r) => [r.name, r] as const));
+  return own.modules
+    .flatMap((m): ContributorDetail[] => {
+      const other = there.get(m.name);
+      if (other === undefined) return [];
+      const [base, head] = [other.ns / perGpu / MS, m.ns / perOwn / MS];
+      const calls = { base: other.calls / perGpu, head: m.calls / perOwn };
+      return [{ by: 'module', what: { text: MODULE, params: { name: m.name } }, base, head, delta: head - base, calls }];
+    })
+    .sort((a, b) => Math.abs(b.delta) - Math.abs(a.delta))
+    .slice(0, MAX_MODULES);
+}
+
 function classTotals({ job, ranks }: Stand): Record<WorkClass, { count: number; ns: number }> {
   const out = Object.fromEntries(WORK_CLASSES.map((work) => [work, { count: 0, ns: 0 }])) as Record<
     WorkClass,
@@ -183,6 +203,7 @@ function classTotals({ job, ranks }: Stand): Record<WorkClass, { count: number; 
   return out;
 }
 
+const MODULE: L10n = { en: 'forward of module {name:code}', zh: '模块 {name:code} 的前向' };
 const HARDWARE: L10n = {
   en: 'the baseline ran on a GPU ({gpu:code}), so the times stand side by side without a verdict',
   zh: '基线在 GPU（{gpu:code}）上运行，只并列耗时，不作结论',

@@ -148,6 +148,8 @@ export interface TraceTables {
   }[];
   /** Long calls of Python functions outside torch; `frame` into `frames` is the function at its first line. In file order. */
   readonly functions: { start: Float64Array; duration: Float64Array; tid: Int32Array; frame: Int32Array };
+  /** Forward calls of modules (`nn.Module: …`), in file order. */
+  readonly modules: ModuleCalls;
   /** Copies between host and device whose size or direction is known, by start of the task. */
   readonly copies: { start: Float64Array; bytes: Float64Array; direction: Uint8Array };
   /** Overlap Analysis lanes, as written. */
@@ -157,6 +159,15 @@ export interface TraceTables {
   readonly gc: Spans;
   readonly frequency: FrequencyTable | null;
   readonly truncated: boolean;
+}
+
+/** `name` into `names`: classes of modules, as `Linear`. */
+export interface ModuleCalls {
+  readonly start: Float64Array;
+  readonly duration: Float64Array;
+  readonly tid: Int32Array;
+  readonly name: Int32Array;
+  readonly names: readonly string[];
 }
 
 /** Directions in `TraceTables.copies`. */

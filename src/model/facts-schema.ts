@@ -204,6 +204,7 @@ const Fusion = z.object({
           needed: Num,
           againNs: Num,
           leastNs: Num,
+          vectorNs: Num,
           frame: Frame.nullable(),
           line: Int,
           start: Num,

@@ -340,7 +340,8 @@ export interface ChainFacts {
  *   masked-softmax      scale, boolean mask and softmax
  *   rotary              rotary position embedding
  *   swiglu              SiLU and the product with the other half
- *   transposed-product  a copy in another order that a matrix product could have read in place
+ *   transposed-batch    copies in another order around a batched product
+ *   transposed-product  a copy with the last two axes swapped that only a matrix product reads
  */
 export const FUSION_PATTERNS = [
   'attention',
@@ -352,6 +353,7 @@ export const FUSION_PATTERNS = [
   'rotary',
   'softmax',
   'swiglu',
+  'transposed-batch',
   'transposed-product',
 ] as const;
 export type FusionPattern = (typeof FUSION_PATTERNS)[number];
@@ -384,8 +386,10 @@ export interface FusionSequence {
   readonly needed: number;
   /** Work that comes on top when they are fused, ns: scores computed a second time. */
   readonly againNs: number;
-  /** Least time that one kernel in their place needs whatever the memory does, ns: the vector units, or the longest of them. */
+  /** Time of the quickest of them, ns: one kernel in their place takes no less. */
   readonly leastNs: number;
+  /** Time in which the vector units were busy in one occurrence, ns; NaN when not measured. */
+  readonly vectorNs: number;
   readonly frame: Frame | null;
   /** Row of the kernel table, and the first occurrence. */
   readonly line: number;

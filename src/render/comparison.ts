@@ -25,6 +25,8 @@ export interface ComparisonRow {
 }
 
 const DETAILS = 3;
+/** Of a GPU the classes of work and the modules are the point. */
+const GPU_DETAILS = 12;
 const CAUSES = 5;
 
 /** `+70.5 ms`, `−3.10 ms`. */
@@ -82,9 +84,10 @@ function rowsOf(of: Comparison, lang: Lang): ComparisonRow[] {
 function pointsOf(of: Comparison, lang: Lang): string[] {
   const points: string[] = [];
   for (const part of of.contributors) {
-    for (const d of part.details.slice(0, DETAILS)) {
+    for (const d of part.details.slice(0, of.baseline.kind === 'gpu' ? GPU_DETAILS : DETAILS)) {
       const calls = d.calls.base === d.calls.head ? 'compare.detail' : 'compare.detail-calls';
-      points.push(word(calls, lang, { what: d.what, change: signedTime(d.deltaMs), from: d.calls.base, to: d.calls.head }));
+      const change = of.baseline.kind === 'gpu' ? `${formatTime(d.baseMs)} → ${formatTime(d.headMs)}` : signedTime(d.deltaMs);
+      points.push(word(calls, lang, { what: capital(d.what), change, from: d.calls.base, to: d.calls.head }));
     }
   }
   for (const f of of.findings.slice(0, CAUSES)) {

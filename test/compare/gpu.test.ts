@@ -5,11 +5,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { simulate, writeProfiles } from '../../lab/simulator/index.ts';
 import { analyse } from '../../src/engine/analyse.ts';
+import { factsToJson } from '../../src/model/facts-json.ts';
 import type { Lang } from '../../src/model/lang.ts';
 import { Report } from '../../src/model/report.ts';
 import { renderMarkdown } from '../../src/render/markdown.ts';
 import { openSource } from '../../src/sources/index.ts';
 import { DEFAULT_OPTIONS } from '../support/grid.ts';
+import { factsOf } from '../support/simulated.ts';
 
 const BASE = 1_712_195_495_000_000;
 let id = 0;
@@ -27,6 +29,7 @@ function gpuStep(n: number): object[] {
   const at = n * 20_000;
   return [
     { ph: 'X', cat: 'user_annotation', name: `ProfilerStep#${n}`, pid: 9, tid: 9, ts: BASE + at, dur: 20_000 },
+    { ph: 'X', cat: 'python_function', name: 'nn.Module: Linear_0', pid: 9, tid: 9, ts: BASE + at + 5, dur: 10 },
     ...launched('kernel', 'ampere_bf16_s16816gemm_bf16_128x128', 7, at + 10, at + 100, 12_000),
     ...launched('kernel', 'void flash_fwd_kernel<Flash>(params)', 7, at + 20, at + 12_100, 2_000),
     ...launched('kernel', 'void at::native::vectorized_elementwise_kernel<4>(int)', 7, at + 30, at + 14_100, 1_000),
@@ -56,8 +59,8 @@ afterAll(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-async function against(trace: string, lang: Lang = 'en'): Promise<Report> {
-  const [npu, gpu] = [await openSource(join(root, 'npu')), await openSource(join(root, trace))];
+async function against(trace: string, lang: Lang = 'en', head = 'npu'): Promise<Report> {
+  const [npu, gpu] = [await openSource(join(root, head)), await openSource(join(root, trace))];
   try {
     const baseline = [{ label: gpu.label, sources: [gpu] }];
     const options = { ...DEFAULT_OPTIONS, lang, gate: { regression: { share: 0.01 } } };
@@ -96,6 +99,23 @@ describe('a GPU trace as baseline', () => {
     // The simulated transformer has them all, too.
     for (const what of ['matrix products', 'attention', 'normalisation', 'optimizer']) expect(of(what).headMs, what).toBeGreaterThan(0);
     expect(of('other operators')?.headMs ?? 0).toBeLessThan(0.05 * computing.headMs);
+  });
+
+  test('modules that both call, by their forward', async () => {
+    // The simulator writes no modules: the digest of its job is given some.
+    const ranks = (await factsOf(join(root, 'npu'))).map((r) => ({
+      ...r,
+      modules: [
+        { name: 'Linear', calls: 5 * 8, kernels: 5 * 8, ns: 5 * 30e6 },
+        { name: 'NpuFusedRMSNorm', calls: 5, kernels: 5, ns: 5e6 },
+      ],
+    }));
+    await writeFile(join(root, 'modules.json'), factsToJson(ranks));
+    const { comparison } = await against('rank0.pt.trace.json', 'en', 'modules.json');
+    const modules = comparison!.contributors.find((x) => x.part === 'computing')!.details.filter((d) => d.by === 'module');
+    expect(modules).toEqual([
+      { by: 'module', what: 'forward of module `Linear`', baseMs: 12, headMs: 30, deltaMs: 18, calls: { base: 1, head: 8 } },
+    ]);
   });
 
   test('the gate has nothing to judge by, and rule and languages say why', async () => {

@@ -27,6 +27,7 @@ import { AI_CPU, kernelFacts, rowsOfNodes, type StepOf } from './kernel-groups.t
 import { layoutFacts } from './layout.ts';
 import { loaderFacts } from './loader.ts';
 import { memoryFacts } from './memory.ts';
+import { moduleTotals } from './modules.ts';
 import { optimizerFacts } from './optimizers.ts';
 import { phaseFacts } from './phases.ts';
 import { segmentFacts } from './segments.ts';
@@ -86,6 +87,7 @@ export function rankFacts(capture: RankCapture): RankFacts {
     ),
     host: account?.host ?? null,
     idle: account?.idle ?? null,
+    modules: moduleTotals(capture, windows, tape),
     operators: typeTotals(capture),
     opStatistic: largest(capture.operators, (o) => o.totalUs),
     apis: largest(capture.apis, (a) => a.totalUs),
@@ -145,12 +147,13 @@ function kernelWorkOf(
   // Steps of the clock are a few MHz apart.
   const isFast = fastSpans(frequency === null ? null : table, 0.98 * (frequency?.sustainedMhz ?? 0));
   const casts = castFacts(capture, tape, rows, stepOf, phases);
+  const optimizers = optimizerFacts(capture, windows, tape, rows);
   return {
     kernels: kernelFacts(capture, tape, rows, stepOf, steps.length, isFast),
     casts,
     chains: chainFacts(capture, tape, rows, stepOf),
-    fusion: fusionFacts(capture, tape, rows, stepOf, { casts, layout }),
-    optimizers: optimizerFacts(capture, windows, tape, rows),
+    fusion: fusionFacts(capture, tape, rows, stepOf, { casts, layout, optimizers }),
+    optimizers,
     frequency,
   };
 }

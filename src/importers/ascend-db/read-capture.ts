@@ -5,6 +5,7 @@ import { countUpTo, lastRowOf, lookupIn, sortedRows } from '../../base/lookup.ts
 import type { KernelTable, MemoryTables, TraceTables } from '../../model/capture.ts';
 import { MAX_TIMELINE_ROWS, type Sample } from '../capture-limit.ts';
 import { countRows, type Database } from '../database.ts';
+import { moduleCalls } from '../module-calls.ts';
 import { type DatabaseClock, findClock } from './clock.ts';
 import { readCounters, readFrequency } from './read-counters.ts';
 import { type CollectiveColumns, type DeviceColumns, kernelColumns, readCommunication, readTasks } from './read-device.ts';
@@ -18,6 +19,7 @@ import {
   readCopies,
   readFrames,
   readFunctions,
+  readModules,
   readOperators,
   readSpans,
   readSteps,
@@ -157,6 +159,7 @@ function readTables(
   const queue = queueOf(host, connected);
   const lanes = guard('OVERLAP_ANALYSIS', () => readLanes(input)) ?? null;
   const functions = guard('PYTORCH_API', () => readFunctions(input, frames)) ?? NO_FUNCTIONS;
+  const modules = guard('PYTORCH_API', () => readModules(input)) ?? moduleCalls().table();
   const copies = guard('MEMCPY_INFO', () => readCopies(input)) ?? NO_COPIES;
   const gc = guard('GC_RECORD', () => readSpans(input, 'GC_RECORD')) ?? { start: new Float64Array(), duration: new Float64Array() };
 
@@ -215,6 +218,7 @@ function readTables(
       lanes,
       frames,
       functions,
+      modules,
       copies,
       gc,
       frequency,

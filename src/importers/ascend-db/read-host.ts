@@ -5,6 +5,7 @@ import { firstUserFrame } from '../call-stack.ts';
 import { CANN_KEPT, LONG_FUNCTION, MAX_FUNCTIONS } from '../cann-calls.ts';
 import { copiesOf, directionOf } from '../copies.ts';
 import { countRows, type Database, type Table } from '../database.ts';
+import { moduleCalls } from '../module-calls.ts';
 import type { DatabaseClock } from './clock.ts';
 import type { Strings } from './strings.ts';
 
@@ -211,6 +212,23 @@ export function readFunctions(input: HostInput, frames: Frame[]): TraceTables['f
     }
   }
   return { start: out.start.view(), duration: out.duration.view(), tid: out.tid.view(), frame: out.frame.view() };
+}
+
+/** Forward calls of modules: rows of PYTORCH_API whose name begins so. */
+export function readModules(input: HostInput): TraceTables['modules'] {
+  const { db, clock, strings } = input;
+  const out = moduleCalls();
+  const table = db.table('PYTORCH_API');
+  if (table?.has('startNs') === true && table.has('endNs') && table.has('type') && table.has('name') && db.table('STRING_IDS') !== null) {
+    const named = `SELECT "id" FROM "STRING_IDS" WHERE CASE WHEN octet_length("value") <= 1000 THEN "value" LIKE 'nn.Module: %' END`;
+    const [from, to] = [clock.sql(table, 'startNs'), clock.sql(table, 'endNs')];
+    const query = `SELECT ${from}, ${to}, ${table.sql('globalTid')} & ${TID}, ${table.sql('name')} FROM "PYTORCH_API" WHERE "type" = ${PYTHON} AND "name" IN (${named})${begun(input, table, 'AND')}`;
+    for (const [start, end, thread, name] of db.rows(query)) {
+      if (typeof start !== 'number' || typeof end !== 'number' || end < start) continue;
+      out.push(strings.text(name) ?? '', start, end - start, integer(thread));
+    }
+  }
+  return out.table();
 }
 
 /** MEMCPY_INFO: size and direction of copies, where the export has them. */

@@ -8,6 +8,7 @@ import { CANN_KEPT, LONG_FUNCTION, MAX_FUNCTIONS } from '../cann-calls.ts';
 import { MAX_TIMELINE_ROWS, type Sample } from '../capture-limit.ts';
 import { copiesOf, directionOf } from '../copies.ts';
 import { frequencyOf, MAX_MHZ } from '../frequency.ts';
+import { isModule, moduleCalls } from '../module-calls.ts';
 import { findArg, type RawEvent, type ScanResult, scanTrace } from '../scan-trace.ts';
 import { createFlows, type Flows } from './flows.ts';
 import type { Origin } from './origin.ts';
@@ -184,6 +185,7 @@ export async function readTrace(
   const frames: Frame[] = [];
   const frameIds = new Map<string, number>();
   const functions = { start: f64(), duration: f64(), tid: i32(), frame: i32() };
+  const modules = moduleCalls();
   const copies = { start: f64(), bytes: f64(), direction: i32() };
   const stackIds = createInterner(200_000);
   const frameOfStack: number[] = [];
@@ -259,6 +261,8 @@ export async function readTrace(
   /** Python functions are as many as Python runs: only the long calls become rows. */
   const onFunction = (ev: RawEvent, start: number, tid: number): void => {
     const duration = number(ev, ev.durStart, ev.durEnd) * 1000;
+    if (duration >= 0 && duration <= MAX_NS && start <= cut && ev.nameStart >= 0 && isModule(ev.buf, ev.nameStart, ev.nameEnd))
+      modules.push(ev.buf.toString('utf8', ev.nameStart, Math.min(ev.nameEnd, ev.nameStart + 1_000)), start, duration, tid);
     if (!(duration >= LONG_FUNCTION && duration <= MAX_NS) || start > cut || functions.start.length >= MAX_FUNCTIONS) return;
     const frame = ev.nameStart < 0 ? -1 : frameIdOf(ev.buf.toString('utf8', ev.nameStart, Math.min(ev.nameEnd, ev.nameStart + 1_000)));
     if (frame === -1) return;
@@ -509,6 +513,7 @@ export async function readTrace(
         }
       : null,
     frames,
+    modules: modules.table(),
     functions: {
       start: functions.start.view(),
       duration: functions.duration.view(),
