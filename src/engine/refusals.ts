@@ -1,5 +1,6 @@
 import { AdviseError } from '../base/errors.ts';
 import { say } from '../base/phrase.ts';
+import { sentToCard } from '../facts/job/launched.ts';
 import type { RawCapture } from '../importers/index.ts';
 import type { InputRecord } from '../model/capture.ts';
 import type { RankFacts } from '../model/facts.ts';
@@ -49,6 +50,10 @@ export function unreadable(
     en: 'host operators are here, but not one kernel: the work ran on CPU; check the device of the model and `import torch_npu`',
     zh: '有 Host 算子，但没有任何 kernel：工作在 CPU 上执行；检查模型所在设备与 `import torch_npu`',
   };
+  const lost: L10n = {
+    en: 'missing kernel data: the host sent work to the card, but not one kernel is here; capture again over more steps, parsing again does not bring it back',
+    zh: '缺少 kernel 数据：Host 已向 NPU 下发任务，但没有任何 kernel；采集更多迭代，重新解析无法补回',
+  };
   const totals: L10n = {
     en: 'operator totals alone have no times; upload `kernel_details.csv` or `trace_view.json` of the same capture',
     zh: '只有算子汇总，没有时间；请上传同一次采集的 `kernel_details.csv` 或 `trace_view.json`',
@@ -58,7 +63,8 @@ export function unreadable(
     zh: '没有含数据的 trace、kernel 或迭代表；请以 Level1 重新采集，并完整上传 ASCEND_PROFILER_OUTPUT',
   };
   const damaged = inputs.find((i) => i.status === 'refused' && i.kind !== 'kernels' && i.kind !== 'step times');
-  if (damaged?.note == null && ranks.some((r) => r.hostOps.length > 0)) return new AdviseError('no-profile', what[lang], onCpu[lang]);
+  if (damaged?.note == null && ranks.some((r) => r.hostOps.length > 0))
+    return new AdviseError('no-profile', what[lang], (ranks.some(sentToCard) ? lost : onCpu)[lang]);
   if (damaged?.note == null && ranks.some((r) => r.opStatistic.length > 0)) return new AdviseError('no-profile', what[lang], totals[lang]);
   const first = damaged ?? inputs.find((i) => i.status === 'refused');
   if (first?.note != null) return new AdviseError('no-profile', what[lang], `${first.path}: ${say(first.note, lang)}`);

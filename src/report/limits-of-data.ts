@@ -1,4 +1,5 @@
 import type { JobFacts } from '../facts/job/index.ts';
+import { sentToCard } from '../facts/job/launched.ts';
 import { medianOfUsed } from '../facts/job/per-step.ts';
 import { tableLateness } from '../facts/job/table-lateness.ts';
 import { COMPUTE } from '../model/facts.ts';
@@ -21,6 +22,7 @@ export function silence(job: JobFacts): Silence | null {
   const hostOps = ranks.some((r) => r.capabilities.has('host-ops') || r.hostOps.length > 0);
   const tables = ranks.some((r) => r.steps.some((s) => s.breakdown.computingMs > 0));
   if (kernels.every((n) => n === 0) && !tables) {
+    if (ranks.some(sentToCard)) return { outcome: 'no-data', text: MISSING_KERNELS };
     if (hostOps) return { outcome: 'no-data', text: ON_CPU };
     return { outcome: 'no-data', text: NO_KERNEL };
   }
@@ -36,6 +38,10 @@ export function silence(job: JobFacts): Silence | null {
 const ON_CPU: L10n = {
   en: 'The work ran on CPU: host operators were recorded, but not one kernel. Check the device of the model and `import torch_npu`.',
   zh: '工作在 CPU 上执行：记录到 Host 算子，但没有任何 kernel。检查模型所在设备与 `import torch_npu`。',
+};
+const MISSING_KERNELS: L10n = {
+  en: 'Missing kernel data: the host sent work to the card, but not one kernel was recorded. Capture again over more steps; parsing again does not bring it back.',
+  zh: '缺少 kernel 数据：Host 已向 NPU 下发任务，但没有记录到任何 kernel。采集更多迭代；重新解析无法补回。',
 };
 const NO_KERNEL: L10n = {
   en: 'Not one kernel was recorded, so nothing can be judged. Capture again with NPU activity at Level1.',

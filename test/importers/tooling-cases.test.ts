@@ -107,6 +107,57 @@ describe('A21: evaluation that never touches the NPU', () => {
   });
 });
 
+describe('A40: kernel data that is missing is not work on the CPU', () => {
+  const host = [
+    { ph: 'M', name: 'process_name', pid: 1, tid: 0, args: { name: 'Python' } },
+    { ph: 'X', name: 'ProfilerStep#5', pid: 1, tid: 1, ts: ts(0), dur: 10_000, cat: 'cpu_op', args: {} },
+    { ph: 'X', name: 'aten::mm', pid: 1, tid: 1, ts: ts(10), dur: 9_000, cat: 'cpu_op', args: {} },
+  ];
+  const cann = [
+    { ph: 'M', name: 'process_name', pid: 2, tid: 0, args: { name: 'CANN' } },
+    { ph: 'X', name: 'AscendCL@aclrtSynchronizeStream', pid: 2, tid: 1, ts: ts(9_000), dur: 500, args: {} },
+  ];
+
+  test('calls of CANN and no kernel: the kernels are missing', async () => {
+    const found = await report({ 'r_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json': JSON.stringify([...host, ...cann]) });
+    expect(found.verdict.outcome).toBe('no-data');
+    expect(found.verdict.text).toMatch(/^Missing kernel data/);
+    expect(found.verdict.text).toMatch(/parsing again does not bring it back/);
+    expect(found.verdict.text).not.toMatch(/CPU/);
+  });
+
+  test('API totals with launches and no kernel row: the same, as a refusal', async () => {
+    const error = await refusal({
+      [`r_ascend_pt/${OUT}/kernel_details.csv`]: 'Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us)\n',
+      [`r_ascend_pt/${OUT}/operator_details.csv`]: 'Name,Call Stack,Host Self Duration(us),Host Total Duration(us)\naten::mm,,100,100\n',
+      [`r_ascend_pt/${OUT}/api_statistic.csv`]:
+        'Level,API Name,Time(us),Count,Avg(us),Min(us),Max(us),Variance\nnode,launch,100.0,20,5,5,5,0\n',
+    });
+    expect(error.hint).toMatch(/missing kernel data/);
+    expect(error.hint).not.toMatch(/CPU/);
+  });
+
+  test('the three verdicts differ, and none of them is “nothing to change”', async () => {
+    const few = traceEvents({ steps: 3, kernels: 1, collectives: false }).map((e) =>
+      'dur' in e && e.dur === 100.5 ? { ...e, dur: 2 } : e,
+    );
+    const metadata = JSON.stringify({ distributed_args: { world_size: 8 } });
+    const three = [0, 1, 2].map((r) => ({ ...rank(`rank${r}_ascend_pt`, r), [`rank${r}_ascend_pt/profiler_metadata.json`]: metadata }));
+    const verdicts = [
+      await report({ 'trace_view.json': JSON.stringify([...host, ...cann]) }, 'a'),
+      await report(Object.assign({}, ...three), 'b'),
+      await report({ 'trace_view.json': JSON.stringify(few) }, 'c'),
+    ].map((r) => r.verdict);
+    expect(verdicts.map((v) => v.outcome)).toEqual(['no-data', 'incomplete', 'no-data']);
+    expect(verdicts.map((v) => v.text)).toEqual([
+      expect.stringMatching(/Missing kernel data/),
+      expect.stringMatching(/3 of 8 ranks/),
+      expect.stringMatching(/held no model work/),
+    ]);
+    for (const { text } of verdicts) expect(text).not.toMatch(/Nothing to change/);
+  });
+});
+
 describe('A29: cluster tables', () => {
   const CLUSTER = `Step,Type,Index,${STEP_HEADER.slice(5).replace(',Preparing', '')}
 ,rank,0,80309.687,683731.290,5524.545,689255.834,990605.104,1754645.75,0.0,683731.290
