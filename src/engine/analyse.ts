@@ -150,6 +150,12 @@ const NEEDS: Record<Capability, L10n> = {
   stacks: { en: 'needs call stacks: `with_stack=True`', zh: '需要调用栈：`with_stack=True`' },
 };
 
+/** Where MindSpore's profiler differs: it marks no steps, and has shapes without being asked for them. */
+const MINDSPORE_NEEDS: Partial<Record<Capability, L10n>> = {
+  steps: { en: 'needs step marks, which a MindSpore profile does not hold', zh: '需要迭代标记，MindSpore 的 profile 中没有' },
+  formats: { en: 'needs shapes and formats: `profiler_level=Level1`', zh: '需要 shape 与格式：`profiler_level=Level1`' },
+};
+
 /** The options of a rule, within their bounds. */
 function valuesOf(rule: Rule, options: EngineOptions): Record<string, number> {
   const values: Record<string, number> = {};
@@ -169,7 +175,9 @@ function runRule(rule: Rule, ranks: readonly RankFacts[], options: EngineOptions
       lacking.includes('host-ops') || !ranks.some((r) => r.capabilities.has('host-ops'))
         ? lacking.find((n) => n === 'host-ops' || n === 'launches')
         : undefined;
-    return { rule, detection: { outcome: 'notApplicable', reason: { text: NEEDS[first ?? lacking[0]!] } } };
+    const need = first ?? lacking[0]!;
+    const text = (isMindSpore(ranks) ? MINDSPORE_NEEDS[need] : undefined) ?? NEEDS[need];
+    return { rule, detection: { outcome: 'notApplicable', reason: { text } } };
   }
   const values = valuesOf(rule, options);
   try {
@@ -181,8 +189,8 @@ function runRule(rule: Rule, ranks: readonly RankFacts[], options: EngineOptions
 
 const MINDSPORE: Message = {
   text: {
-    en: 'The job runs on MindSpore. Advice on code is written for PyTorch and left out.',
-    zh: '作业使用 MindSpore。代码建议针对 PyTorch，因此省略。',
+    en: 'The job runs on MindSpore. Advice that only a PyTorch program can follow is left out.',
+    zh: '作业使用 MindSpore。省略只适用于 PyTorch 程序的建议。',
   },
 };
 
@@ -198,13 +206,13 @@ function advise(finding: Finding, raw: RawFinding, ranks: readonly RankFacts[], 
       return match === null ? location : { ...location, file: match.file, line: match.line, provenBy: 'call-stack' as const };
     });
   }
-  if (isMindSpore(ranks)) return [];
+  const framework = isMindSpore(ranks) ? 'MindSpore' : 'PyTorch';
   const settings = ranks.map((r) => r.settings);
   const pick = <T>(value: (s: (typeof settings)[number]) => T | null): T | null => settings.map(value).find((v) => v !== null) ?? null;
   const out: Recommendation[] = [];
   for (const { id, params } of raw.remedies) {
     const remedy: Remedy | undefined = REMEDIES.get(id);
-    if (remedy === undefined) continue;
+    if (remedy === undefined || !(remedy.frameworks ?? ['PyTorch']).includes(framework)) continue;
     const context: RemedyContext = {
       soc: socOf(pick((s) => s.soc)),
       torch: pick((s) => s.torch),

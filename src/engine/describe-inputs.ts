@@ -89,11 +89,18 @@ export function describeBeside(entries: readonly ProfileEntry[]): InputRecord[] 
   return [{ path: entries[0]!.path, kind: 'raw data', bytes, status: 'ignored', note: { text, params: { n: entries.length } } }];
 }
 
+/** The call that parses a raw capture, by the framework that its folder names. */
+export function analyseCall(captures: readonly RawCapture[], label: string): string {
+  const isMindSpore = captures.length > 0 && captures.every((c) => /_ascend_ms$/.test(c.folder === '' ? label : c.folder));
+  return `${isMindSpore ? 'mindspore' : 'torch_npu'}.profiler.profiler.analyse(path)`;
+}
+
 export function describeRaw(capture: RawCapture, label: string): InputRecord {
   const folder = capture.folder === '' ? label : capture.folder;
+  const call = analyseCall([capture], label);
   const text: L10n = {
-    en: 'raw, not analysed: run `torch_npu.profiler.profiler.analyse(path)` on {folder:code} where CANN is installed',
-    zh: '原始数据，尚未解析：在装有 CANN 的机器上对 {folder:code} 执行 `torch_npu.profiler.profiler.analyse(path)`',
+    en: `raw, not analysed: run \`${call}\` on {folder:code} where CANN is installed`,
+    zh: `原始数据，尚未解析：在装有 CANN 的机器上对 {folder:code} 执行 \`${call}\``,
   };
   return { path: folder, kind: 'raw capture', bytes: capture.bytes, status: 'ignored', note: { text, params: { folder } } };
 }
@@ -102,11 +109,12 @@ export function describeRaw(capture: RawCapture, label: string): InputRecord {
 export function rawNote(raw: readonly RawCapture[], usable: readonly RankFacts[]): Message[] {
   const lacking = raw.filter((c) => c.rank === null || !usable.some((r) => r.rank === c.rank));
   if (lacking.length === 0) return [];
+  const call = analyseCall(lacking, '');
   return [
     {
       text: {
-        en: 'Rank {ranks:ranks}: raw, not analysed ({n:int} of {all:int} folders). Run `torch_npu.profiler.profiler.analyse(path)` on each, then upload again.',
-        zh: '卡 {ranks:ranks}：原始数据，尚未解析（{all:int} 个目录中有 {n:int} 个）。逐个执行 `torch_npu.profiler.profiler.analyse(path)` 后重新上传。',
+        en: `Rank {ranks:ranks}: raw, not analysed ({n:int} of {all:int} folders). Run \`${call}\` on each, then upload again.`,
+        zh: `卡 {ranks:ranks}：原始数据，尚未解析（{all:int} 个目录中有 {n:int} 个）。逐个执行 \`${call}\` 后重新上传。`,
       },
       params: { ranks: lacking.map((c) => c.rank ?? -1), n: lacking.length, all: lacking.length + usable.length },
     },

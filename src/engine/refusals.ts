@@ -6,12 +6,15 @@ import type { InputRecord } from '../model/capture.ts';
 import type { RankFacts } from '../model/facts.ts';
 import type { L10n, Lang } from '../model/lang.ts';
 import type { ProfileSource } from '../sources/source.ts';
-import { FOREIGN } from './describe-inputs.ts';
+import { analyseCall, FOREIGN } from './describe-inputs.ts';
 
-const RAW: L10n = {
-  en: 'the capture is raw; run `torch_npu.profiler.profiler.analyse(path)` where CANN is installed, then upload',
-  zh: '采集数据尚未解析；在装有 CANN 的机器上执行 `torch_npu.profiler.profiler.analyse(path)` 后再上传',
-};
+function rawHint(raw: readonly RawCapture[], label: string): L10n {
+  const call = analyseCall(raw, label);
+  return {
+    en: `the capture is raw; run \`${call}\` where CANN is installed, then upload`,
+    zh: `采集数据尚未解析；在装有 CANN 的机器上执行 \`${call}\` 后再上传`,
+  };
+}
 const GPU: L10n = {
   en: 'this is the trace of a GPU, and what is judged here are Ascend profiles: give one of those, and this trace as `--baseline`',
   zh: '这是 GPU 的 trace，而本工具分析 Ascend profile：请提供 Ascend profile，并用 `--baseline` 指定这个 trace',
@@ -32,7 +35,7 @@ export function nothingToRead(
   const refused = inputs.find((i) => i.status === 'refused');
   const foreign = FOREIGN.find((o) => inputs.some((i) => i.kind === o.kind));
   const gpu = inputs.some((i) => i.kind === 'GPU trace') ? GPU : null;
-  const known = foreign?.fatal ?? gpu ?? (raw.length > 0 ? RAW : null);
+  const known = foreign?.fatal ?? gpu ?? (raw.length > 0 ? rawHint(raw, sources[0]!.label) : null);
   const what: L10n = { en: `${labels} holds no Ascend profile`, zh: `${labels} 中没有 Ascend profile` };
   const hint = known === null && refused?.note != null ? `${refused.path}: ${say(refused.note, lang)}` : (known ?? UPLOAD)[lang];
   return new AdviseError('no-profile', what[lang], hint);
@@ -68,5 +71,5 @@ export function unreadable(
   if (damaged?.note == null && ranks.some((r) => r.opStatistic.length > 0)) return new AdviseError('no-profile', what[lang], totals[lang]);
   const first = damaged ?? inputs.find((i) => i.status === 'refused');
   if (first?.note != null) return new AdviseError('no-profile', what[lang], `${first.path}: ${say(first.note, lang)}`);
-  return new AdviseError('no-profile', what[lang], (raw.length > 0 ? RAW : again)[lang]);
+  return new AdviseError('no-profile', what[lang], (raw.length > 0 ? rawHint(raw, '') : again)[lang]);
 }

@@ -31,6 +31,8 @@ export interface Remedy {
   readonly title: L10n;
   /** Names of every API, keyword and environment variable the remedy's texts, code and edits may mention. Checked against the allow-list. */
   readonly apis: readonly string[];
+  /** Frameworks whose users can follow it; absent: PyTorch only. */
+  readonly frameworks?: readonly ('PyTorch' | 'MindSpore')[];
   /** null: this remedy does not apply here (wrong hardware, already done in the source, …). */
   advise(finding: Pick<Finding, 'rule' | 'ranks' | 'locations' | 'confidence'>, context: RemedyContext): Advice | null;
 }

@@ -47,6 +47,7 @@ const ROWS: readonly Row[] = [
   ['gc.disable', 'Python 3.0', 'supported', null],
   ['gc.freeze', 'Python 3.7', 'supported', null],
   ['gradient_accumulation_steps', null, 'supported', null],
+  ['mindspore.dataset(num_parallel_workers)', null, 'supported', null],
   ['overlap_comm', null, 'supported', null],
   ['reduce_bucket_size', null, 'supported', null],
   ['stage3_param_persistence_threshold', null, 'supported', null],

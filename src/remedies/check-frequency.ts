@@ -39,4 +39,4 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
 }
 
 /** The clock of a card's AI cores is low while they work: what to look at. */
-export default { id: 'check-frequency', title: TITLE, apis: [], advise } satisfies Remedy;
+export default { id: 'check-frequency', title: TITLE, apis: [], frameworks: ['PyTorch', 'MindSpore'], advise } satisfies Remedy;

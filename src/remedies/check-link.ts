@@ -55,4 +55,4 @@ function advise(_: Parameters<Remedy['advise']>[0], context: RemedyContext): Adv
 }
 
 /** A link, or all links of a card, slower than the others: infrastructure, not code. */
-export default { id: 'check-link', title: TITLE, apis: [], advise } satisfies Remedy;
+export default { id: 'check-link', title: TITLE, apis: [], frameworks: ['PyTorch', 'MindSpore'], advise } satisfies Remedy;

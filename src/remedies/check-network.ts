@@ -32,4 +32,10 @@ function advise(_: Parameters<Remedy['advise']>[0], context: RemedyContext): Adv
 }
 
 /** Transfers between servers that look repeated: counters and traffic classes, never timeouts. */
-export default { id: 'check-network', title: TITLE, apis: ['HCCL_RDMA_TC', 'HCCL_RDMA_SL'], advise } satisfies Remedy;
+export default {
+  id: 'check-network',
+  title: TITLE,
+  apis: ['HCCL_RDMA_TC', 'HCCL_RDMA_SL'],
+  frameworks: ['PyTorch', 'MindSpore'],
+  advise,
+} satisfies Remedy;

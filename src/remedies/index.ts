@@ -27,6 +27,7 @@ import launchSettings from './launch-settings.ts';
 import markTheGap from './mark-the-gap.ts';
 import matchVersions from './match-versions.ts';
 import memoryHeadroom from './memory-headroom.ts';
+import mindsporeDatasetWorkers from './mindspore-dataset-workers.ts';
 import noSyncAccumulation from './no-sync-accumulation.ts';
 import overlapGradientCommunication from './overlap-gradient-communication.ts';
 import pipelineSchedule from './pipeline-schedule.ts';
@@ -67,6 +68,7 @@ export const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   ['mark-the-gap', markTheGap],
   ['match-versions', matchVersions],
   ['memory-headroom', memoryHeadroom],
+  ['mindspore-dataset-workers', mindsporeDatasetWorkers],
   ['no-sync-accumulation', noSyncAccumulation],
   ['overlap-gradient-communication', overlapGradientCommunication],
   ['pipeline-schedule', pipelineSchedule],

@@ -32,4 +32,4 @@ function advise(_: Parameters<Remedy['advise']>[0], context: RemedyContext): Adv
 }
 
 /** A group with much traffic spans servers although it would fit into one. */
-export default { id: 'place-groups', title: TITLE, apis: [], advise } satisfies Remedy;
+export default { id: 'place-groups', title: TITLE, apis: [], frameworks: ['PyTorch', 'MindSpore'], advise } satisfies Remedy;

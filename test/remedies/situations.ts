@@ -119,6 +119,7 @@ export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
     { kind: 'room' },
     {},
   ],
+  'mindspore-dataset-workers': [{ allRanks: true }, { allRanks: false }, { allRanks: true, hostSaturated: true }, {}],
   'no-sync-accumulation': [{ microSteps: 4, exposedMs: 60 }, {}],
   'prepare-batch-in-workers': [{ iterator: 'single', operators: 'aten::pad, aten::stack' }, { iterator: 'multi', operators: '' }, {}],
   'remove-sync': [

@@ -35,7 +35,7 @@ export default defineRule({
       why: 'one slow file or a worker restart shows in some steps only; 5 % keeps ordinary variance out',
     },
   },
-  remedies: ['dataloader-workers'],
+  remedies: ['dataloader-workers', 'mindspore-dataset-workers'],
   detect(job, options) {
     const step = job.steps.stepTimeMs;
     const seen = job.ranks.filter((r) => r.loader !== null);
@@ -161,6 +161,7 @@ export default defineRule({
               id: 'dataloader-workers',
               params: { iterator: loader.iterator, allRanks: all, intermittent: intermittent.some(Boolean), stallMs },
             },
+            { id: 'mindspore-dataset-workers', params: { allRanks: all } },
           ],
           hotspot: `${loader.iterator}:${all ? 'all' : 'some'}`,
         },
