@@ -27,6 +27,10 @@ const Sha = z.string().regex(/^[0-9a-f]{40}$/);
 const Repository = z.object({ id: Id, owner: Login, name: z.string().min(1).max(200) });
 const Target = z.object({ installationId: Id, repository: Repository });
 
+/** Buttons of a finished check, by their identifiers. */
+const CheckAction = z.enum(['rerun', 'suggest']);
+export type CheckAction = z.infer<typeof CheckAction>;
+
 const CommandLine = z.object({ name: z.string(), args: z.array(z.string()) });
 
 /** What is left of an event once everything we do not need is gone. This, and not the payload, is kept. */
@@ -50,8 +54,15 @@ export const Task = z.discriminatedUnion('kind', [
     }) satisfies z.ZodType<RunRef>,
   }),
   Target.extend({ kind: z.literal('comment'), pr: Id, commentId: Id, actor: Login, commands: z.array(CommandLine) }),
-  /** `actor` null: GitHub itself has checked the right to ask again. */
-  Target.extend({ kind: z.literal('rerun'), headSha: Sha, actor: Login.nullable(), checkRunId: Id.nullable(), appId: Id }),
+  /** A button of the check, or GitHub's own "Re-run". `actor` null: another app asked, whose right GitHub has checked. */
+  Target.extend({
+    kind: z.literal('rerun'),
+    headSha: Sha,
+    actor: Login.nullable(),
+    checkRunId: Id.nullable(),
+    appId: Id,
+    action: CheckAction.default('rerun'),
+  }),
   Target.extend({ kind: z.literal('merge-group'), headSha: Sha }),
   z.object({ kind: z.literal('installation'), installationId: Id, account: z.string(), state: z.enum(['active', 'suspended', 'deleted']) }),
 ]);
@@ -88,14 +99,15 @@ const CheckRunEvent = Base.extend({
   requested_action: z.object({ identifier: z.string() }).nullish(),
   sender: Sender,
 });
-const CheckSuiteEvent = Base.extend({ check_suite: z.object({ head_sha: Sha, app: z.object({ id: Id }) }) });
+const CheckSuiteEvent = Base.extend({ check_suite: z.object({ head_sha: Sha, app: z.object({ id: Id }) }), sender: Sender });
 const MergeGroupEvent = Base.extend({ merge_group: z.object({ head_sha: Sha }) });
 const InstallationEvent = z.object({
   installation: z.object({ id: Id, account: z.object({ login: Login.optional(), slug: Login.optional() }).nullish() }),
 });
 
-/** Identifier of the button on the check run. */
-export const RERUN_ACTION = 'rerun';
+function personOf(sender: z.infer<typeof Sender>): string | null {
+  return sender.type === 'User' ? sender.login : null;
+}
 
 /** Reads command lines out of a comment; owned by the commands, passed in. */
 export type ParseCommands = (body: string) => { name: string; args: string[] }[];
@@ -155,14 +167,15 @@ export function toTask(name: string, payload: unknown, parseCommands: ParseComma
     case 'check_run.requested_action': {
       const { installation, repository, check_run, requested_action, sender } = CheckRunEvent.parse(payload);
       const isButton = name === 'check_run.requested_action';
-      if (isButton && (requested_action?.identifier !== RERUN_ACTION || sender.type !== 'User')) return null;
+      const action = isButton ? CheckAction.safeParse(requested_action?.identifier) : CheckAction.safeParse('rerun');
+      if (!action.success || (isButton && sender.type !== 'User')) return null;
       const common = { kind: 'rerun', installationId: installation.id, repository, headSha: check_run.head_sha } as const;
-      return { ...common, actor: isButton ? sender.login : null, checkRunId: check_run.id, appId: check_run.app.id };
+      return { ...common, actor: personOf(sender), checkRunId: check_run.id, appId: check_run.app.id, action: action.data };
     }
     case 'check_suite.rerequested': {
-      const { installation, repository, check_suite } = CheckSuiteEvent.parse(payload);
+      const { installation, repository, check_suite, sender } = CheckSuiteEvent.parse(payload);
       const common = { kind: 'rerun', installationId: installation.id, repository, headSha: check_suite.head_sha } as const;
-      return { ...common, actor: null, checkRunId: null, appId: check_suite.app.id };
+      return { ...common, actor: personOf(sender), checkRunId: null, appId: check_suite.app.id, action: 'rerun' };
     }
     case 'merge_group.checks_requested': {
       const { installation, repository, merge_group } = MergeGroupEvent.parse(payload);

@@ -93,6 +93,25 @@ export async function findPullRequests(octokit: Octokit, repository: RepositoryR
   return [...found.values()].sort((a, b) => a.number - b.number);
 }
 
+/** Open pull requests whose head is the commit; among the 200 that were changed last. */
+export async function findPullRequestsOfHead(octokit: Octokit, repository: RepositoryRef, headSha: string): Promise<PullRequest[]> {
+  const found: PullRequest[] = [];
+  for (const page of [1, 2]) {
+    const { data } = await octokit.rest.pulls.list({
+      owner: repository.owner,
+      repo: repository.name,
+      state: 'open',
+      sort: 'updated',
+      direction: 'desc',
+      per_page: 100,
+      page,
+    });
+    for (const pull of data) if (pull.head.sha === headSha) found.push(toPullRequest(pull as PullLike));
+    if (data.length < 100) break;
+  }
+  return found;
+}
+
 interface RunLike {
   id: number;
   run_attempt?: number;

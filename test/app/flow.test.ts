@@ -552,6 +552,92 @@ describe('asking again on the check', () => {
     expect(world.hub.view(pull).checks[0]?.annotations).toHaveLength(1);
   });
 
+  const CHECK = (pr: PullHandle) => ({ pr, name: 'NPU Advisor' });
+  const downloads = () => world.hub.journal.filter((exchange) => exchange.operation === 'actions/download-artifact').length;
+
+  it('is for the author and those who may write, asked at that moment', async () => {
+    const { pull } = await analyse(ONE_FINDING);
+    const rerun = (sender: string) => world.hub.deliver('check_run', { action: 'rerequested', check: CHECK(pull) }, { sender });
+    const before = downloads();
+    const said = () => world.hub.view(pull).checks[0]!.history.length;
+    const history = said();
+    await rerun('stranger');
+    world.repository.setPermission('reader', 'read');
+    await rerun('reader');
+    // Nothing is analysed; the check says again what it said, so that nobody waits for it.
+    await expect.poll(said, { timeout: 10_000 }).toBe(history + 2);
+    expect(downloads()).toBe(before);
+    expect(world.hub.view(pull).checks[0]).toMatchObject({
+      status: 'completed',
+      conclusion: 'neutral',
+      title: expect.stringMatching(/^1 cause/),
+    });
+    world.repository.setPermission('maintainer', 'write');
+    await rerun('maintainer');
+    await expect.poll(downloads, { timeout: 15_000 }).toBe(before + 1);
+    await untilQuiet(world, 800);
+    await world.hub.deliver(
+      'check_suite',
+      { action: 'rerequested', repository: world.repository, headSha: pull.headSha },
+      { sender: 'alice' },
+    );
+    await expect.poll(downloads, { timeout: 15_000 }).toBe(before + 2);
+    await untilQuiet(world, 800);
+    expect(world.hub.view(pull).checks).toHaveLength(1);
+  });
+
+  it('for a commit that was pushed over says again what was said', async () => {
+    const { pull } = await analyse(ONE_FINDING);
+    const [old] = world.hub.view(pull).checks;
+    world.repository.pushTo(pull, { 'train.py': `${TRAIN_PY}# next\n` });
+    const before = downloads();
+    await world.hub.deliver('check_run', { action: 'rerequested', check: old!.id }, { sender: 'alice' });
+    await expect.poll(() => world.hub.view(pull).checks[0]!.history.length, { timeout: 10_000 }).toBe(old!.history.length + 1);
+    expect(world.hub.view(pull).checks[0]).toMatchObject({
+      status: 'completed',
+      conclusion: 'neutral',
+      title: old!.title,
+      text: old!.text,
+    });
+    expect(downloads()).toBe(before);
+  });
+
+  it('for changes, where they are posted on request only, posts them without a second analysis', async () => {
+    const at = repositoryWith('suggestions: on-request\n');
+    const pull = openPull(at);
+    await completed(addRun(at, pull, ONE_FINDING));
+    const view = await concluded(pull);
+    expect(view.checks[0]?.actions.map(({ identifier }) => identifier)).toEqual(['rerun', 'suggest']);
+    expect(view.reviews).toEqual([]);
+    const before = downloads();
+    const press = (sender: string) =>
+      world.hub.deliver('check_run', { action: 'requested_action', check: CHECK(pull), identifier: 'suggest' }, { sender });
+    await press('stranger');
+    await untilQuiet(world, 800);
+    expect(world.hub.view(pull).reviews).toEqual([]);
+    await press('alice');
+    const after = await until(world, pull, (v) => v.reviews.length === 1, 'suggestions');
+    expect(after.reviews[0]?.comments[0]?.body).toContain('```suggestion');
+    await untilQuiet(world, 800);
+    expect(downloads()).toBe(before);
+    expect(world.hub.view(pull).checks[0]?.actions.map(({ identifier }) => identifier)).toEqual(['rerun']);
+    await press('alice');
+    await untilQuiet(world, 800);
+    expect(world.hub.view(pull).reviews).toHaveLength(1);
+  });
+
+  it('by an action of another app, or one that does not exist, does nothing', async () => {
+    const { pull } = await analyse({ findings: [] });
+    const mark = world.hub.journal.length;
+    await world.hub.deliver(
+      'check_run',
+      { action: 'requested_action', check: CHECK(pull), identifier: 'format-disk' },
+      { sender: 'alice' },
+    );
+    await untilQuiet(world, 600);
+    expect(world.hub.journal.slice(mark).filter(({ method }) => method !== 'GET')).toEqual([]);
+  });
+
   it('the merge queue is not held up', async () => {
     const pull = openPull(world);
     const group = world.repository.addMergeGroup(pull);
@@ -562,6 +648,18 @@ describe('asking again on the check', () => {
         timeout: 10_000,
       })
       .toBe(1);
+    // Nor when somebody asks for it again.
+    const check = world.hub.journal
+      .slice(seen)
+      .find(({ operation }) => operation === 'checks/update')!
+      .path.split('/')
+      .at(-1);
+    await world.hub.deliver('check_run', { action: 'rerequested', check: Number(check) }, { sender: 'alice' });
+    await expect
+      .poll(() => world.hub.journal.slice(seen).filter((e) => e.operation === 'checks/update' && e.status === 200).length, {
+        timeout: 10_000,
+      })
+      .toBe(2);
   });
 });
 

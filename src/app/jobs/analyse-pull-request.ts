@@ -16,7 +16,7 @@ import { Report } from '../../model/report.ts';
 import type { NoProfileReason, RunningStep, WorkflowRef } from '../../render/views.ts';
 import { evaluateGate } from '../../report/gate.ts';
 import { type AnalysisProgress, ARCHIVE_ERROR, NOT_FETCHED } from '../analysis-protocol.ts';
-import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, writeCheck } from './check-run.ts';
+import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { fetchArtifacts } from './fetch-artifacts.ts';
 import { findProfile, findWanted, type Search } from './find-profile.ts';
@@ -35,6 +35,8 @@ export interface Analysis {
   readonly run: AnalyseRequest['run'];
   readonly wanted: AnalyseRequest['wanted'];
   readonly isAsked: boolean;
+  /** A report of the same inputs will do although somebody asked. */
+  readonly mayReuse: boolean;
   /** True when an earlier try of the same analysis may have left a report to reuse. */
   readonly isRetry: boolean;
 }
@@ -90,6 +92,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
   if (pull === null) return 'gone';
   if (pull.headSha !== headSha || pull.state !== 'open') {
     await concludeOpenCheck(deps, place, plainCheck(pull.state === 'open' ? 'superseded' : 'closed', 'en'));
+    if (analysis.isAsked) await sayAgain(deps, place);
     return 'superseded';
   }
 
@@ -183,7 +186,7 @@ async function makeReport(
   const changed = await listChangedFiles(octokit, target.repository, pr);
   const source = await readSource(octokit, target.repository, headSha, changed, SOURCE_LIMITS);
   const key = reportKey(analysis, artifacts, config);
-  if (!analysis.isAsked || analysis.isRetry) {
+  if (!analysis.isAsked || analysis.mayReuse || analysis.isRetry) {
     const kept = Report.safeParse(await deps.store.reports.get(key));
     if (kept.success) return { kind: 'made', report: kept.data, source };
   }

@@ -1,6 +1,6 @@
 import { PERMISSIONS } from '../../github/client.ts';
-import { RERUN_ACTION } from '../../github/intake.ts';
-import { createCheck, type DesiredCheck, findCheck, updateCheck } from '../../github/publish/check.ts';
+import type { CheckAction } from '../../github/intake.ts';
+import { createCheck, type DesiredCheck, findCheck, restateCheck, updateCheck } from '../../github/publish/check.ts';
 import type { Lang } from '../../model/lang.ts';
 import { renderCheck } from '../../render/check.ts';
 import type { CheckRecord } from '../../store/ports.ts';
@@ -38,13 +38,20 @@ export async function openCheck(deps: Dependencies, place: CheckPlace, lang: Lan
   return { ...rendered, status: phase === 'waiting' ? 'queued' : 'in_progress', actions: [] };
 }
 
-/** The button of a finished check. */
-export function rerunAction(lang: Lang): DesiredCheck['actions'] {
-  return [
-    lang === 'en'
-      ? { label: 'Analyse again', description: 'Look for profiles of this commit again', identifier: RERUN_ACTION }
-      : { label: '重新分析', description: '重新查找该提交的 profile', identifier: RERUN_ACTION },
-  ];
+const BUTTONS: Readonly<Record<CheckAction, Readonly<Record<Lang, { label: string; description: string }>>>> = {
+  rerun: {
+    en: { label: 'Analyse again', description: 'Look for profiles of this commit again' },
+    zh: { label: '重新分析', description: '重新查找该提交的 profile' },
+  },
+  suggest: {
+    en: { label: 'Suggest changes', description: 'Post the changes as review suggestions' },
+    zh: { label: '给出修改建议', description: '以评审建议的形式给出代码修改' },
+  },
+};
+
+/** Buttons of a finished check. */
+export function buttons(actions: readonly CheckAction[], lang: Lang): DesiredCheck['actions'] {
+  return actions.map((identifier) => ({ ...BUTTONS[identifier][lang], identifier }));
 }
 
 export interface CheckPlace {
@@ -104,6 +111,14 @@ export async function writeCheck(deps: Dependencies, place: CheckPlace, desired:
   };
   await deps.store.checks.put(next);
   return next;
+}
+
+/** A re-run was asked for where nothing is to be done: the check says again what it said, so that nobody waits for it. */
+export async function sayAgain(deps: Dependencies, { target, sha }: CheckPlace): Promise<void> {
+  const known = await deps.store.checks.find(target.repository.id, sha);
+  if (known === null || known.checkRunId === null || known.phase !== 'completed') return;
+  const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.publish);
+  await restateCheck(octokit, target.repository, known.checkRunId, known.conclusion ?? 'neutral');
 }
 
 /** Concludes a check that is still open; one that is concluded stays as it is. */

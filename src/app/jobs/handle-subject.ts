@@ -8,12 +8,12 @@ import { type Octokit, PERMISSIONS, statusOf } from '../../github/client.ts';
 import type { Task } from '../../github/intake.ts';
 import { permissionOf, type Reaction, react } from '../../github/permission.ts';
 import { applyComment, listOwnComments } from '../../github/publish/comment.ts';
-import { findPullRequests, listRuns, readPullRequest } from '../../github/pull-requests.ts';
+import { findPullRequests, findPullRequestsOfHead, listRuns, readPullRequest } from '../../github/pull-requests.ts';
 import { Report } from '../../model/report.ts';
 import { prose } from '../../render/escape.ts';
 import type { WorkRequest } from '../../store/ports.ts';
 import { type Analysis, analysePullRequest, concludeOverdue, publishGivingUp } from './analyse-pull-request.ts';
-import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, writeCheck } from './check-run.ts';
+import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { findWanted, isRunAccepted } from './find-profile.ts';
 import { showPending } from './publish.ts';
@@ -30,10 +30,15 @@ type TaskOf<Kind extends Task['kind']> = Extract<Task, { kind: Kind }>;
 export async function requestAnalysis(
   deps: Dependencies,
   origin: string,
-  payload: Omit<AnalyseRequest, 'kind' | 'wanted'> & { wanted?: AnalyseRequest['wanted'] },
+  payload: Omit<AnalyseRequest, 'kind' | 'wanted' | 'mayReuse'> & Partial<Pick<AnalyseRequest, 'wanted' | 'mayReuse'>>,
 ): Promise<void> {
   const subject = subjectOf.pullRequest(payload.repository, payload.pr);
-  await deps.store.requests.add({ subject, kind: 'analyse', origin, payload: { kind: 'analyse', wanted: null, ...payload } });
+  await deps.store.requests.add({
+    subject,
+    kind: 'analyse',
+    origin,
+    payload: { kind: 'analyse', wanted: null, mayReuse: false, ...payload },
+  });
   await deps.queue.poke(subject);
 }
 
@@ -97,23 +102,37 @@ async function handleHead(
   }
 }
 
+/** "Re-run" of GitHub or a button of the check, by somebody whose right is asked for now. */
 async function handleRerun(deps: Dependencies, task: TaskOf<'rerun'>, origin: string): Promise<void> {
   const { installationId, repository, headSha, actor } = task;
+  const target: Target = { installationId, repository };
   const app = await deps.github.identity();
   if (task.appId !== app.id) return;
-  const check = await deps.store.checks.find(repository.id, headSha);
-  if (check === null || check.pr === 0) return;
+  const known = await deps.store.checks.find(repository.id, headSha);
+  if (known?.pr === 0) return sayAgain(deps, { target, sha: headSha, pr: 0 });
   const octokit = await deps.github.client(installationId, repository, PERMISSIONS.command);
-  if (actor !== null) {
-    const pull = await readPullRequest(octokit, repository, check.pr);
-    const isAuthor = pull?.author.toLowerCase() === actor.toLowerCase();
-    const permission = isAuthor ? 'write' : await permissionOf(octokit, repository, actor);
-    if (permission !== 'write' && permission !== 'admin') {
-      deps.log.info({ repository: repository.id, pr: check.pr }, 'button pressed without the right to');
-      return;
+  // A check of before our store was lost is found by its commit.
+  const pulls =
+    known === null ? await findPullRequestsOfHead(octokit, repository, headSha) : [await readPullRequest(octokit, repository, known.pr)];
+  for (const pull of pulls) {
+    if (pull === null) continue;
+    if (actor !== null && !(await mayAsk(octokit, repository, actor, pull.author))) {
+      deps.log.info({ repository: repository.id, pr: pull.number, actor, action: task.action }, 'asked again without the right to');
+      await sayAgain(deps, { target, sha: headSha, pr: pull.number });
+      continue;
     }
+    deps.log.info({ repository: repository.id, pr: pull.number, actor, action: task.action }, 'asked again');
+    const mayReuse = task.action === 'suggest';
+    const common = { installationId, repository, pr: pull.number, headSha, run: null, isAsked: true, commentId: null };
+    await requestAnalysis(deps, origin, { ...common, mayReuse });
   }
-  await requestAnalysis(deps, origin, { installationId, repository, pr: check.pr, headSha, run: null, isAsked: true, commentId: null });
+}
+
+/** The author of the pull request, or who may write to the repository at this moment. */
+async function mayAsk(octokit: Octokit, repository: Target['repository'], actor: string, author: string): Promise<boolean> {
+  if (actor.toLowerCase() === author.toLowerCase()) return true;
+  const permission = await permissionOf(octokit, repository, actor);
+  return permission === 'write' || permission === 'admin';
 }
 
 async function statusFacts(
@@ -224,6 +243,7 @@ function groupAnalyses(requests: readonly { request: WorkRequest; payload: Analy
         wanted,
         run: items.findLast(({ payload }) => payload.run !== null)?.payload.run ?? null,
         isAsked: items.some(({ payload }) => payload.isAsked),
+        mayReuse: items.every(({ payload }) => payload.mayReuse || !payload.isAsked),
         isRetry: items.some(({ request }) => request.attempts > 0),
       },
     };

@@ -20,7 +20,7 @@ import { renderReviewBody, renderReviewComment } from '../../render/review.ts';
 import { numberFindings } from '../../render/standing.ts';
 import type { CommentView } from '../../render/views.ts';
 import type { PostedFinding, PullRequestState } from '../../store/ports.ts';
-import { rerunAction, writeCheck } from './check-run.ts';
+import { buttons, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Target } from './request.ts';
 
@@ -179,12 +179,19 @@ export async function publish(deps: Dependencies, publication: Publication): Pro
   };
   if (isCurrent) await deps.store.database.exclusively(`comment/${repository.id}/${pull.number}`, syncComment);
 
+  /** Changes that are posted only when somebody asks for them, and nobody has. */
+  const mayBeSuggested = (): boolean => {
+    if (!isCurrent || statement.kind !== 'report' || publication.suggestions !== 'on-request' || publication.isAsked) return false;
+    const known = new Set([...posted.map(({ fingerprint }) => fingerprint), ...saved.suggested.map(safeFingerprint)]);
+    return wantedSuggestions(statement.report, lang, commentUrl).some(({ fingerprint }) => !known.has(safeFingerprint(fingerprint)));
+  };
+
   deps.killPoint('between-comment-and-check');
   const rendered = renderCheck({ comment: viewWith(null), annotatable: annotatableIn(publication.source) });
   await writeCheck(
     deps,
     place,
-    { ...rendered, actions: rendered.status === 'completed' ? rerunAction(lang) : [] },
+    { ...rendered, actions: rendered.status === 'completed' ? buttons(mayBeSuggested() ? ['rerun', 'suggest'] : ['rerun'], lang) : [] },
     statement.kind === 'report',
   );
   deps.killPoint('after-check-updated');

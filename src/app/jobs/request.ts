@@ -28,6 +28,8 @@ export const PullRequestRequest = z.discriminatedUnion('kind', [
     run: Run.nullable(),
     /** Asked for by a person: create the comment, and do not reuse an older report. */
     isAsked: z.boolean(),
+    /** A report of the same inputs will do. */
+    mayReuse: z.boolean().default(false),
     /** The upload a person pointed at; null: whatever the commit has. */
     wanted: Wanted.nullable().default(null),
     /** Comment to react to at the end. */

@@ -134,6 +134,17 @@ export async function readCheckTitle(octokit: Octokit, repository: RepositoryRef
   return data.output.title;
 }
 
+/** Says once more what a concluded check run says: asking for a re-run has reset its suite. */
+export async function restateCheck(octokit: Octokit, repository: RepositoryRef, checkRunId: number, conclusion: string): Promise<void> {
+  await octokit.rest.checks.update({
+    owner: repository.owner,
+    repo: repository.name,
+    check_run_id: checkRunId,
+    status: 'completed',
+    conclusion: conclusion as NonNullable<DesiredCheck['conclusion']>,
+  });
+}
+
 /** Brings a check run to the desired state; the conclusion is written last, when all annotations are in. */
 export async function updateCheck(octokit: Octokit, repository: RepositoryRef, checkRunId: number, desired: DesiredCheck): Promise<void> {
   const where = { owner: repository.owner, repo: repository.name, check_run_id: checkRunId };
