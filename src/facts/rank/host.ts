@@ -7,6 +7,7 @@ import {
   intersect,
   interval,
   length,
+  subtract,
   union,
   unionSorted,
   unite,
@@ -44,6 +45,8 @@ const JOINED = 5_000;
 /** Running a graph follows the wait before it at once, ns. */
 const GRAPH_WITHIN = 1_000_000;
 
+/** Ranges around code, e.g. `DistributedDataParallel.forward`, `Optimizer.step#AdamW.step`: what is in them is recorded by itself. */
+const AROUND = /^\w+\.\w+(#[\w.]+)?$/;
 const ALLOCATOR = /^AscendCL@(aclrt(Malloc|Free|MapMem|UnmapMem|ReserveMem|ReleaseMem)|aclMallocMem)/;
 const GRAPH = /^AscendCL@aclmdl(RI)?Execute/;
 
@@ -59,7 +62,12 @@ export interface HostInput {
 }
 
 /** The account of the idle time, and what held up the host with the part of the account that each thing owns. */
-export function hostAndIdle(input: HostInput): { host: HostFacts | null; idle: IdleFacts } {
+export function hostAndIdle(input: HostInput): {
+  host: HostFacts | null;
+  idle: IdleFacts;
+  /** Idle time that is not the launches'. */
+  notLaunching: Intervals;
+} {
   const { capture, windows, tape, idle, syncs, loader, compile } = input;
   const { trace, settings } = capture;
   const launches = launchesOf(tape);
@@ -85,9 +93,11 @@ export function hostAndIdle(input: HostInput): { host: HostFacts | null; idle: I
   };
   const shares = idleByCause(tape, idle, owners);
   const facts = idleFacts(tape, windows, idle, shares);
-  if (trace === null || trace.host.name.length + trace.cann.name.length === 0) return { host: null, idle: facts };
+  const notLaunching = subtract(idle, shares.launch);
+  if (trace === null || trace.host.name.length + trace.cann.name.length === 0) return { host: null, idle: facts, notLaunching };
   return {
     idle: facts,
+    notLaunching,
     host: {
       syncs: siteFacts(input, shares, launches),
       copies: {
@@ -100,7 +110,16 @@ export function hostAndIdle(input: HostInput): { host: HostFacts | null; idle: I
       gc: settings.gcThreshold === null && trace.gc.start.length === 0 ? null : spanFacts(collections, windows, shares.gc),
       allocator: trace.cann.name.length === 0 ? null : allocatorFacts(input, allocations, shares.allocator),
       preparation: mostIdle(
-        prepared.map(({ named: _, ...p }) => ({ ...p, idle: covered(shares.preparation, p.start, p.end) })),
+        prepared.flatMap(({ named, step, frame, operators }) =>
+          Array.from(named.start, (start, i) => ({
+            step,
+            start,
+            end: named.end[i]!,
+            idle: covered(shares.preparation, start, named.end[i]!),
+            frame,
+            operators,
+          })),
+        ),
         MAX_SPANS,
       ),
       quiet: quietFacts(input, intersect(quiet, shares.unexplained), quiet),
@@ -308,17 +327,24 @@ function siteFacts({ capture, windows, tape, syncs }: HostInput, shares: Shares,
 }
 
 /** Stretches of the steps in which no operator or call of any thread was recorded. */
-function quietStretches({ trace }: RankCapture, windows: readonly StepWindow[], tape: Tape): Intervals {
+function quietStretches({ trace, names }: RankCapture, windows: readonly StepWindow[], tape: Tape): Intervals {
   if (trace === null || windows.length === 0) return EMPTY;
-  const active = unite(activity(trace.host), activity(trace.cann));
+  const around = new Set([...new Set(trace.host.name)].filter((id) => AROUND.test(names.get(id))));
+  const active = unite(
+    activity(trace.host, (row) => !around.has(trace.host.name[row]!)),
+    activity(trace.cann),
+  );
   const all = complement(active, windows[0]!.start, windows[windows.length - 1]!.end);
   const least = Math.max(QUIET, QUIET_LAUNCHES * (tape.launchInterval || 0));
   const keep = all.start.map((start, i) => (all.end[i]! - start >= least ? 1 : 0));
   return { start: all.start.filter((_, i) => keep[i] === 1), end: all.end.filter((_, i) => keep[i] === 1) };
 }
 
-function activity({ start, duration }: { start: Float64Array; duration: Float64Array }): Intervals {
-  const order = sortedRows(start.length, (a, b) => start[a]! - start[b]! || a - b);
+function activity(
+  { start, duration }: { start: Float64Array; duration: Float64Array },
+  counts: (row: number) => boolean = () => true,
+): Intervals {
+  const order = sortedRows(start.length, (a, b) => start[a]! - start[b]! || a - b).filter(counts);
   const starts = new Float64Array(order.length);
   const durations = new Float64Array(order.length);
   for (let i = 0; i < order.length; i++) {

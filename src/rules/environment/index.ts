@@ -25,6 +25,8 @@ interface Suspect {
   readonly title: L10n;
   readonly severity: 'high' | 'medium' | 'info';
   readonly confidence: Confidence;
+  /** Rules that measure what it costs. */
+  readonly measuredBy?: readonly string[];
 }
 
 const is =
@@ -77,6 +79,7 @@ const SUSPECTS: readonly Suspect[] = [
     title: { en: '{name:code} = {value:code}: every launch waits for the card', zh: '{name:code} = {value:code}：每次下发都等待 NPU 完成' },
     severity: 'high',
     confidence: 'high',
+    measuredBy: ['stream-sync'],
   },
   {
     name: 'TASK_QUEUE_ENABLE',
@@ -319,6 +322,7 @@ export default defineRule({
           ],
           remedies: [{ id: 'set-environment', params: { kind: 'symptom', name: suspect.name } }],
           hotspot: suspect.name,
+          ...(suspect.measuredBy === undefined ? {} : { explainedBy: suspect.measuredBy }),
         });
       }
     }

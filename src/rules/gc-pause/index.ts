@@ -31,6 +31,14 @@ function worstByStep(job: JobFacts, spans: (r: RankFacts) => readonly HostSpan[]
   return { perStep, ranks };
 }
 
+/** Ranks that collect for about as long as the worst: where in a step a collection falls, and so what it costs there, is chance. */
+function collecting(job: JobFacts): number[] {
+  const used = new Set(job.steps.usedIndex);
+  const longest = job.ranks.map((r) => spansOf(r).reduce((ns, s) => (used.has(s.step) ? Math.max(ns, s.end - s.start) : ns), 0));
+  const most = Math.max(...longest);
+  return longest.flatMap((ns, r) => (ns > 0 && ns >= 0.5 * most ? [r] : []));
+}
+
 const spansOf = (r: RankFacts): readonly HostSpan[] => r.host?.gc?.calls ?? [];
 
 export default defineRule({
@@ -63,8 +71,9 @@ export default defineRule({
     if (step === null) return { outcome: 'notApplicable', reason: { text: { en: 'the step time is unknown', zh: '迭代耗时未知' } } };
     const floor = Math.max(options.minShare * step, options.minMs);
     if (job.ranks.every((r) => r.host?.gc == null)) return guess(job, step, floor);
-    const { perStep, ranks } = worstByStep(job, spansOf);
+    const { perStep } = worstByStep(job, spansOf);
     const idle = median(perStep) || 0;
+    const ranks = collecting(job);
     if (idle < floor || ranks.length === 0) {
       const count = job.ranks.reduce((n, r) => n + spansOf(r).length, 0);
       return {

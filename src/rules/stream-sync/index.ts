@@ -1,58 +1,23 @@
+import { collectivesPerStep, DRAIN_RATIO, drains, type WaitingPlace, waitingPlaces } from '../../facts/job/drains.ts';
 import { biasCaveat, quoted, ranksAbove } from '../../facts/job/host-time.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
-import { dataConfidence, medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
+import { dataConfidence, medianOfUsed } from '../../facts/job/per-step.ts';
 import { COMPUTE, type RankFacts, type SyncKind, type SyncSite } from '../../model/facts.ts';
 import type { L10n, Message } from '../../model/lang.ts';
 import { defineRule, type RawEvidence } from '../../model/rule.ts';
 import type { Removal } from '../../replay/replay.ts';
 
-/** Copies to the card are `h2d-copy`, giving memory back is `memory-alloc-stall`. */
-const OWN: readonly SyncKind[] = ['item', 'shape', 'to-host', 'copy', 'stream', 'device', 'event'];
 /** A place with less than this part of what the worst place costs is not worth a line. */
 const MINOR = 0.1;
 const SHOWN = 3;
-/** Fewer waits beside collectives than this per step are barriers, not a habit. */
-const MIN_DRAINS = 8;
-/** Part of the step that draining waits must hold the host: what they cost is computing that could run beside the collective. */
-const DRAIN_SHARE = 0.05;
-
-/** Waits of one place per step, medians of the used steps. Times in ms. */
-interface Place {
-  readonly index: number;
-  readonly site: SyncSite;
-  readonly count: number;
-  readonly host: number;
-  readonly idle: number;
-}
-
-function placesOf(job: JobFacts, rank: RankFacts): Place[] {
-  const out: Place[] = [];
-  rank.host?.syncs.forEach((site, index) => {
-    if (!OWN.includes(site.kind)) return;
-    const per = (figure: 'count' | 'host' | 'idle'): number =>
-      medianOfUsed(
-        job,
-        sumByStep(rank.steps.length, site.costs, (c) => c[figure]),
-      ) || 0;
-    const count = per('count');
-    if (count > 0) out.push({ index, site, count, host: per('host') / 1e6, idle: per('idle') / 1e6 });
+/** Kernels that a rank launches per step. */
+function kernelsPerStep(job: JobFacts, { tape, steps }: RankFacts): number {
+  const out = new Array<number>(steps.length).fill(0);
+  tape?.kind.forEach((kind, i) => {
+    const step = tape.step[i]!;
+    if (kind === COMPUTE && step >= 0) out[step] = out[step]! + 1;
   });
-  return out.sort((a, b) => b.idle - a.idle || b.host - a.host);
-}
-
-/** Launches of kernels and collectives per step. */
-function launchedPerStep(job: JobFacts, { tape, steps }: RankFacts): { kernels: number; collectives: number } {
-  const kernels = new Array<number>(steps.length).fill(0);
-  const collectives = new Array<number>(steps.length).fill(0);
-  if (tape !== null) {
-    for (let i = 0; i < tape.start.length; i++) {
-      const step = tape.step[i]!;
-      if (step < 0) continue;
-      if (tape.kind[i] === COMPUTE) kernels[step] = kernels[step]! + 1;
-      else if (tape.collective[i]! >= 0) collectives[step] = collectives[step]! + 1;
-    }
-  }
-  return { kernels: medianOfUsed(job, kernels) || 0, collectives: medianOfUsed(job, collectives) || 0 };
+  return medianOfUsed(job, out) || 0;
 }
 
 type Shape = 'blocking' | 'drain' | SyncKind;
@@ -129,7 +94,7 @@ export default defineRule({
       why: 'with ASCEND_LAUNCH_BLOCKING every launch is followed by a wait; explicit waits follow a few percent',
     },
     drainRatio: {
-      default: 1,
+      default: DRAIN_RATIO,
       unit: 'count',
       min: 0.5,
       max: 10,
@@ -141,20 +106,13 @@ export default defineRule({
   detect(job, options) {
     const step = job.steps.stepTimeMs;
     if (step === null) return { outcome: 'notApplicable', reason: { text: { en: 'the step time is unknown', zh: '迭代耗时未知' } } };
-    const places = job.ranks.map((r) => placesOf(job, r));
+    const places = job.ranks.map((r) => waitingPlaces(job, r));
     const idle = places.map((list) => list.reduce((sum, p) => sum + p.idle, 0));
-    const launched = job.ranks.map((r) => launchedPerStep(job, r));
-    const drains = places.map((list, r) => {
-      const beside = list.filter((p) => besidePerStep(p) >= 0.5 * p.count);
-      const count = beside.reduce((sum, p) => sum + p.count, 0);
-      const host = beside.reduce((sum, p) => sum + p.host, 0);
-      const often = launched[r]!.collectives > 0 && count / launched[r]!.collectives >= options.drainRatio && count >= MIN_DRAINS;
-      return often && host >= DRAIN_SHARE * step ? beside : [];
-    });
+    const draining = job.ranks.map((r, i) => drains(job, r, places[i], options.drainRatio));
     const floor = Math.max(options.minShare * step, options.minMs);
     let ranks = ranksAbove(idle, floor);
     // Draining costs overlap first, which only the replay can price.
-    if (ranks.length === 0 && job.replay !== null) ranks = job.ranks.map((_, r) => r).filter((r) => drains[r]!.length > 0);
+    if (ranks.length === 0 && job.replay !== null) ranks = job.ranks.map((_, r) => r).filter((r) => draining[r]!.length > 0);
     if (ranks.length === 0) {
       const most = idle.reduce((a, b) => Math.max(a, b), 0);
       return {
@@ -172,16 +130,17 @@ export default defineRule({
     const facts = job.ranks[pace]!;
     const own = places[pace]!;
     const streamWaits = own.filter((p) => p.site.kind === 'stream').reduce((n, p) => n + p.count, 0);
-    const isBlocking = streamWaits >= options.blockingShare * launched[pace]!.kernels && launched[pace]!.kernels > 0;
-    const isDrain = !isBlocking && drains[pace]!.length > 0;
-    const often = (list: readonly Place[]): Place[] => {
+    const kernels = kernelsPerStep(job, facts);
+    const isBlocking = kernels > 0 && streamWaits >= options.blockingShare * kernels;
+    const isDrain = !isBlocking && draining[pace]!.length > 0;
+    const often = (list: readonly WaitingPlace[]): WaitingPlace[] => {
       const most = Math.max(...list.map((p) => p.count));
       return list.filter((p) => p.count >= MINOR * most).sort((a, b) => b.host - a.host);
     };
     const shown = isBlocking
       ? own.filter((p) => p.site.kind === 'stream')
       : isDrain
-        ? often(drains[pace]!)
+        ? often(draining[pace]!)
         : own.filter((p) => p.idle >= MINOR * own[0]!.idle);
     const top = shown[0]!;
     const shape = isBlocking ? 'blocking' : isDrain ? 'drain' : (top.site.kind as keyof typeof TITLES);
@@ -207,7 +166,6 @@ export default defineRule({
       start: p.site.worst.start,
       duration: p.site.worst.end - p.site.worst.start,
     }));
-    const { kernels, collectives } = launched[pace]!;
     if (isBlocking) {
       evidence.push({
         message: {
@@ -221,6 +179,7 @@ export default defineRule({
         rank: pace,
       });
     } else if (isDrain) {
+      const collectives = collectivesPerStep(job, facts);
       evidence.push({
         message: {
           text: {
@@ -267,12 +226,6 @@ export default defineRule({
     };
   },
 });
-
-/** Waits of a place beside a collective, per step. */
-function besidePerStep({ site, count }: Place): number {
-  const all = site.costs.reduce((n, c) => n + c.count, 0);
-  return all === 0 ? 0 : (site.besideCollective / all) * count;
-}
 
 /** The same place on another rank. */
 function siteKey(site: SyncSite): string {
