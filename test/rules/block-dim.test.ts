@@ -79,3 +79,14 @@ test('options: minShare and maxFill decide', async () => {
   expect(findingOf(await reportFor(spec, { [RULE]: { minShare: 0.9 } }), RULE)).toBeUndefined();
   expect(findingOf(await reportFor(spec, { [RULE]: { maxFill: 0.1 } }), RULE)).toBeUndefined();
 });
+
+test('one block for a long resize of few channels: the core decides which rule speaks', async () => {
+  const row = (core: string): KernelRow =>
+    resize(1, { core, us: 2_000, inShapes: '1,518,9', outShapes: '1,518,2700', inTypes: 'FLOAT', outTypes: 'FLOAT' });
+  const onVector = await reportOfRows(among(row('AI_VECTOR_CORE')));
+  expect(findingOf(onVector, RULE)!.title).toMatch(/1 blocks on 48 cores/);
+  expect(findingOf(onVector, 'aicpu-op')).toBeUndefined();
+  const onCpu = await reportOfRows(among(row('AI_CPU')));
+  expect(findingOf(onCpu, 'aicpu-op')).toBeDefined();
+  expect(findingOf(onCpu, RULE)).toBeUndefined();
+});
