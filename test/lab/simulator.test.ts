@@ -118,9 +118,16 @@ const DDP_FAULTS: Fault[] = [
   { kind: 'buffer-broadcast' },
   { kind: 'sync-per-microstep' },
   { kind: 'rotating-jitter' },
+  { kind: 'slow-link', ranks: [0, 1] },
+  { kind: 'small-messages' },
+  { kind: 'small-messages', where: 'gradients', count: 16 },
+  { kind: 'no-overlap' },
+  { kind: 'expert-imbalance' },
+  { kind: 'contention' },
 ];
 const PIPELINE_FAULTS: Fault[] = [
   { kind: 'stage-imbalance' },
+  { kind: 'few-micro-batches' },
   { kind: 'slow-loader' },
   { kind: 'small-ops' },
   { kind: 'slow-rank', rank: 1 },
@@ -193,6 +200,9 @@ describe('model', () => {
   test('refuses jobs that cannot exist', () => {
     expect(() => simulate({ ranks: 3, pp: 2 })).toThrow('cannot be split');
     expect(() => simulate({ ranks: 2, faults: [{ kind: 'stage-imbalance' }] })).toThrow('needs pp: 2');
+    expect(() => simulate({ ranks: 2, faults: [{ kind: 'few-micro-batches' }] })).toThrow('needs pp: 2');
+    expect(() => simulate({ ranks: 4, pp: 2, faults: [{ kind: 'contention' }] })).toThrow('DDP job');
+    expect(() => simulate({ ranks: 16, faults: [{ kind: 'slow-link', ranks: [1, 10] }] })).toThrow('no link between ranks 1 and 10');
     expect(() => trueSavingMs({ ranks: 2 }, { kind: 'layout' })).toThrow('no fault');
   });
 });
