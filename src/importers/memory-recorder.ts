@@ -134,8 +134,15 @@ export function createMemoryRecorder(marks: TraceTables['steps']): MemoryRecorde
   };
 
   return {
-    record(raw) {
-      const row = { ...raw, allocated: sane(raw.allocated), reserved: sane(raw.reserved), active: sane(raw.active) };
+    record({ component, device, at, ...sizes }) {
+      const row: MemoryRow = {
+        component,
+        device,
+        at,
+        allocated: sane(sizes.allocated),
+        reserved: sane(sizes.reserved),
+        active: sane(sizes.active),
+      };
       if (Number.isNaN(row.allocated) && Number.isNaN(row.reserved)) return;
       const series = seriesOf(row.component, row.device);
       if (series === null) return;

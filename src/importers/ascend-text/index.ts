@@ -255,10 +255,10 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
       } else if (name === 'memory_record.csv' || name === 'operator_memory.csv' || name === 'npu_module_mem.csv') {
         const rows =
           name === 'memory_record.csv'
-            ? await readMemoryRecord(track.open(), origin, memory())
+            ? await readMemoryRecord(track.open(), origin, names, memory())
             : name === 'operator_memory.csv'
-              ? await readOperatorMemory(track.open(), origin, memory())
-              : await readModuleMemory(track.open(), memory());
+              ? await readOperatorMemory(track.open(), origin, names, memory())
+              : await readModuleMemory(track.open(), names, memory());
         record(rows > 0 ? 'used' : 'refused', 'memory', rows > 0 ? null : NOTE.noRow);
       } else if (name === 'communication.json') {
         communicationJson = await json(track);

@@ -62,7 +62,7 @@ export default defineRule({
         reason: {
           text: {
             en: 'the capture settings are not recorded: upload `profiler_info.json`',
-            zh: '没有采集设置：请上传 `profiler_info.json`',
+            zh: '没有采集设置：上传 `profiler_info.json`',
           },
         },
       };
