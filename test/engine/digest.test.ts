@@ -76,6 +76,22 @@ describe('the same report', () => {
     expect(report.inputs.filter((i) => i.kind === 'raw capture')).toHaveLength(2);
   });
 
+  test('memory, environment, versions and single slow steps', async () => {
+    const spec = {
+      ranks: 2,
+      layers: 4,
+      steps: 6,
+      memory: { deviceGb: 32, growMb: 48, splinterMb: 256, unusedGb: 2 },
+      envOfRank: { 1: { HCCL_RDMA_TC: '136' } },
+      versions: { torch: '2.6.0', torchNpu: '2.7.1', cann: '8.3.RC1' },
+      faults: [{ kind: 'slow-steps' as const, steps: [3], ms: 30 }],
+    };
+    const report = await withWrittenJob(spec, (path) => expectSame([path]));
+    const rules = report.findings.map((f) => f.rule);
+    for (const rule of ['memory-growth', 'memory-fragmentation', 'environment', 'version-mismatch', 'step-jitter'])
+      expect(rules).toContain(rule);
+  });
+
   test('captures that were not chosen stay named', async () => {
     const report = await expectSame([
       await write('up', {
