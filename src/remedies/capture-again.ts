@@ -76,10 +76,12 @@ const RANKED = Object.keys(ASKS);
 function snippet(torchNpu: string | null): string {
   const gc = isReleaseAtLeast(torchNpu, '6.0.rc3') === false ? '' : '\n        gc_detect_threshold=1.0,  # ms; torch_npu 6.0.rc3 or newer';
   const text = isReleaseAtLeast(torchNpu, '6.0.rc1') === false ? '' : '\n        export_type=[P.ExportType.Text],';
-  return `import os
-import torch_npu
+  const memory = isReleaseAtLeast(torchNpu, '6.0.rc1') === false ? '' : ', "memory": torch.npu.mem_get_info()[1]';
+  return `import json, os
+import torch, torch_npu
 
 P = torch_npu.profiler
+ENV = ["TASK_QUEUE_ENABLE", "CPU_AFFINITY_CONF", "OMP_NUM_THREADS", "HCCL_BUFFSIZE"]  # not recorded by the profiler itself
 profiler = P.profile(
     activities=[P.ProfilerActivity.CPU, P.ProfilerActivity.NPU],
     schedule=P.schedule(skip_first=10, wait=0, warmup=1, active=3, repeat=1),
@@ -91,6 +93,8 @@ profiler = P.profile(
     ),
 )
 with profiler as prof:
+    prof.add_metadata_json("ci_env", json.dumps({k: os.environ.get(k, "") for k in ENV}))
+    prof.add_metadata_json("ci_run", json.dumps({"torch": torch.__version__, "soc": torch.npu.get_device_name(0)${memory}}))
     for i, batch in enumerate(loader):
         train_step(batch)
         prof.step()  # without this nothing is recorded
@@ -153,6 +157,10 @@ export default {
     `${PROFILE}(profile_memory)`,
     `${PROFILE}(experimental_config)`,
     `${PROFILE}.step`,
+    `${PROFILE}.add_metadata_json`,
+    'torch.__version__',
+    'torch.npu.get_device_name',
+    'torch.npu.mem_get_info',
     'torch_npu.profiler.ProfilerActivity.CPU',
     'torch_npu.profiler.ProfilerActivity.NPU',
     SCHEDULE,

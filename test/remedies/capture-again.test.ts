@@ -27,6 +27,10 @@ describe('capture-again', () => {
       'prof.step()',
       "os.environ.get('RANK', '0')",
       'P.ProfilerActivity.NPU',
+      // What the profiler does not record, and rules on settings, versions and memory ask for.
+      'prof.add_metadata_json("ci_env"',
+      '"torch": torch.__version__',
+      '"memory": torch.npu.mem_get_info()[1]',
     ]) {
       expect(code).toContain(part);
     }
@@ -34,7 +38,7 @@ describe('capture-again', () => {
   });
 
   test('options that an old package refuses are left out', () => {
-    expect(adviceOf(ID, { torchNpu: '2.1.0' })!.code).not.toMatch(/gc_detect_threshold|export_type/);
+    expect(adviceOf(ID, { torchNpu: '2.1.0' })!.code).not.toMatch(/gc_detect_threshold|export_type|mem_get_info/);
     expect(adviceOf(ID, { torchNpu: '2.1.0.post4' })!.code).toContain('export_type');
     expect(adviceOf(ID, { torchNpu: '2.1.0.post4' })!.code).not.toContain('gc_detect_threshold');
   });

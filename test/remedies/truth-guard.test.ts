@@ -30,7 +30,7 @@ const PLAIN = new Set([
 ]);
 /** Callables in the snippets that the reader's own code or Python provides. */
 const OWN = new Set(['train_step', 'prepare', 'compute_loss', 'enumerate', 'len', 'range', 'print', 'get', 'parameters', 'read']);
-const OWN_MODULES = ['os.'];
+const OWN_MODULES = ['os.', 'json.'];
 
 const literalsOf = (text: string): string[] => [...text.matchAll(/`([^`]*)`/g)].map((match) => match[1]!);
 const isPlain = (literal: string): boolean => PLAIN.has(literal) || /^[\w./-]+\.(py|sh|ya?ml)(:\d+)?$/.test(literal);
