@@ -11,6 +11,10 @@ const object = (value: unknown): Record<string, unknown> => {
 const MAX_NUMBER = 1e18;
 const num = (value: unknown): number => (typeof value === 'number' && Math.abs(value) <= MAX_NUMBER ? value : Number.NaN);
 
+/** A larger size, MB, is none. */
+const MAX_MB = 1e12;
+const megabytes = (value: unknown): number => (typeof value === 'number' && Math.abs(value) <= MAX_MB ? value : Number.NaN);
+
 const STEP = /^step(\d+)?$/;
 const MAX_OPS = 500_000;
 
@@ -40,7 +44,7 @@ export function readCommunication(json: unknown, originUs: number): CollectiveRe
         const bandwidth = object(object(value)['Communication Bandwidth Info']);
         const start = num(time['Start Timestamp(us)']);
         const [sdma, rdma] = [object(bandwidth.SDMA), object(bandwidth.RDMA)];
-        const [sdmaMb, rdmaMb] = [num(sdma['Transit Size(MB)']), num(rdma['Transit Size(MB)'])];
+        const [sdmaMb, rdmaMb] = [megabytes(sdma['Transit Size(MB)']), megabytes(rdma['Transit Size(MB)'])];
         out.push({
           step,
           kind,
@@ -88,7 +92,7 @@ export function readPackets(json: unknown): PacketRow[] {
           const transport = name === 'SDMA' ? null : transportOf(name);
           if (transport === null) continue;
           for (const [mb, figures] of Object.entries(object(object(link)['Size Distribution']))) {
-            if (Array.isArray(figures)) packets.add(transport, Math.round(Number(mb) * 1e6), num(figures[0]), num(figures[1]));
+            if (Array.isArray(figures)) packets.add(transport, Math.round(megabytes(Number(mb)) * 1e6), num(figures[0]), num(figures[1]));
           }
         }
       }
@@ -140,7 +144,7 @@ export function readMatrix(json: unknown, global: boolean): LinkTable {
             source: Number(pair[1]),
             target: Number(pair[2]),
             transport,
-            bytes: num(link['Transit Size(MB)']) * 1e6,
+            bytes: megabytes(link['Transit Size(MB)']) * 1e6,
             ms: num(link['Transit Time(ms)']),
             call,
           });

@@ -9,6 +9,8 @@ const P2P = /^hcom_(send|receive|batchsendrecv)/i;
 const NO_OP_MS = 0.005;
 /** Computing that begins this soon after a collective was waiting for it, ns. */
 const RESUMES = 150_000;
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
 /** Bytes of an element, by the last digits of its type's name. */
 const ELEMENT: Readonly<Record<string, number>> = { '8': 1, '16': 2, '32': 4, '64': 8, '128': 16 };
 
@@ -39,7 +41,7 @@ export function collectiveFacts(
     else list.push(record);
   }
   for (const list of records.values()) list.sort((a, b) => (a.start || 0) - (b.start || 0));
-  const calls: CollectiveFacts[] = [];
+  const calls: Mutable<CollectiveFacts>[] = [];
   const startsOf = new Map<string, number[]>();
   const nodeCall = new Int32Array(tape?.start.length ?? 0).fill(-1);
   const seen = new Set<CollectiveRecord>();
@@ -94,7 +96,8 @@ export function collectiveFacts(
     const at = windowAt(windows, record.start);
     add(record.name, record.start, record.elapsedMs * 1e6, Number.NaN, -1, at === -1 ? record.step : windows[at]!.id, Number.NaN);
   }
-  return { calls: tape === null || computing.start.length === 0 ? calls : withBlocked(calls, computing, tape), nodeCall };
+  if (tape !== null && computing.start.length > 0) fillBlocked(calls, computing, tape);
+  return { calls, nodeCall };
 }
 
 /** Bytes of the tensor of the trace's n-th collective. */
@@ -110,17 +113,18 @@ function payloadOf(capture: RankCapture, n: number): number {
  * What of each call lies in a pause of computing that ended with a collective: this one, or one behind it. A copy to the host may come
  * between: reading the loss waits for the gradients, too.
  */
-function withBlocked(calls: readonly CollectiveFacts[], computing: Intervals, tape: Tape): CollectiveFacts[] {
+function fillBlocked(calls: Mutable<CollectiveFacts>[], computing: Intervals, tape: Tape): void {
   const ends = Float64Array.from(calls, (c) => c.end).sort();
   const starts = tape.start.filter((_, i) => tape.kind[i] !== COMMUNICATION);
-  return calls.map((call) => {
+  for (const call of calls) {
+    call.blocked = 0;
     const next = firstAfter(computing.end, call.end);
     const resumes = computing.start[next];
-    if (resumes === undefined || resumes <= call.end) return { ...call, blocked: 0 };
+    if (resumes === undefined || resumes <= call.end) continue;
     const lastEnd = ends[firstAfter(ends, resumes) - 1]!;
-    if (starts[firstAfter(starts, lastEnd - 1)]! - lastEnd > RESUMES) return { ...call, blocked: 0 };
-    return { ...call, blocked: call.end - Math.max(call.start, next === 0 ? call.start : computing.end[next - 1]!) };
-  });
+    if (starts[firstAfter(starts, lastEnd - 1)]! - lastEnd > RESUMES) continue;
+    call.blocked = call.end - Math.max(call.start, next === 0 ? call.start : computing.end[next - 1]!);
+  }
 }
 
 /** Index of the first value above `at` in an ascending list. */

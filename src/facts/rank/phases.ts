@@ -1,3 +1,4 @@
+import { f64, i32 } from '../../base/columns.ts';
 import { union } from '../../base/intervals.ts';
 import type { RankCapture } from '../../model/capture.ts';
 import type { PhaseFacts } from '../../model/facts.ts';
@@ -34,42 +35,59 @@ const MAX_BACKWARDS = 256;
 
 /**
  * Backwards of each step: autograd runs on a thread of its own while the thread that called it stands still, so an operator that begins
- * elsewhere ends one. Ranges are as the host saw them.
+ * elsewhere in between ends one. Ranges are as the host saw them.
  */
 function backwardsOf(capture: RankCapture, windows: readonly StepWindow[]): [number, number][][] {
   const out = windows.map((): [number, number][] => []);
   const host = capture.trace?.host;
   if (host === undefined || windows.length === 0) return out;
-  const kinds = new Map<number, 'autograd' | 'operator' | null>();
-  const kindOf = (id: number): 'autograd' | 'operator' | null => {
-    let kind = kinds.get(id);
+  const isAutograd = new Map<number, boolean | null>();
+  const autograd = { start: f64(), end: f64(), tid: i32() };
+  const threads = new Set<number>();
+  for (let i = 0; i < host.name.length; i++) {
+    const id = host.name[i]!;
+    let kind = isAutograd.get(id);
     if (kind === undefined) {
       const name = capture.names.get(id);
-      kind = name.startsWith('autograd::engine::evaluate_function') ? 'autograd' : name.startsWith('aten::') ? 'operator' : null;
-      kinds.set(id, kind);
+      kind = name.startsWith('autograd::engine::evaluate_function') ? true : name.startsWith('aten::') ? false : null;
+      isAutograd.set(id, kind);
     }
-    return kind;
-  };
-  const rows: number[] = [];
-  for (let i = 0; i < host.name.length; i++) if (kindOf(host.name[i]!) !== null) rows.push(i);
-  rows.sort((a, b) => host.start[a]! - host.start[b]!);
+    if (kind !== true) continue;
+    autograd.start.push(host.start[i]!);
+    autograd.end.push(host.start[i]! + host.duration[i]!);
+    autograd.tid.push(host.tid[i]!);
+    threads.add(host.tid[i]!);
+  }
+  const elsewhere = f64();
+  for (let i = 0; i < host.name.length; i++) {
+    if (isAutograd.get(host.name[i]!) === false && !threads.has(host.tid[i]!)) elsewhere.push(host.start[i]!);
+  }
+  const operators = elsewhere.take().sort();
+  const [start, end, tid] = [autograd.start.view(), autograd.end.view(), autograd.tid.view()];
+  const order = Int32Array.from({ length: start.length }, (_, i) => i).sort((a, b) => start[a]! - start[b]!);
   let open: { tid: number; range: [number, number]; step: number } | null = null;
-  for (const i of rows) {
-    const start = host.start[i]!;
-    if (kindOf(host.name[i]!) === 'operator') {
-      if (open !== null && host.tid[i] !== open.tid && start >= open.range[1]) open = null;
+  for (const i of order) {
+    const step = windowAt(windows, start[i]!);
+    if (open !== null && open.tid === tid[i] && open.step === step && !anyIn(operators, open.range[1], start[i]!)) {
+      open.range[1] = Math.max(open.range[1], end[i]!);
       continue;
     }
-    const step = windowAt(windows, start);
-    const end = start + host.duration[i]!;
-    if (open !== null && open.tid === host.tid[i] && open.step === step) {
-      open.range[1] = Math.max(open.range[1], end);
-      continue;
-    }
-    open = { tid: host.tid[i]!, range: [start, end], step };
+    open = { tid: tid[i]!, range: [start[i]!, end[i]!], step };
     if (step === -1) continue;
     out[step]!.push(open.range);
     if (out[step]!.length > MAX_BACKWARDS) out[step]!.shift();
   }
   return out;
+}
+
+/** True when one of the ascending values lies in [from, to). */
+function anyIn(values: Float64Array, from: number, to: number): boolean {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if (values[mid]! < from) low = mid + 1;
+    else high = mid;
+  }
+  return low < values.length && values[low]! < to;
 }

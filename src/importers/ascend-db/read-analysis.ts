@@ -12,6 +12,9 @@ const P2P = /^hcom_(send|receive|batchsendrecv)/i;
 /** No time or size of a profile is larger; sums of such numbers stay finite. */
 const MAX_NUMBER = 1e18;
 const num = (value: unknown): number => (typeof value === 'number' && Math.abs(value) <= MAX_NUMBER ? value : Number.NaN);
+/** A larger size, MB, is none. */
+const MAX_MB = 1e12;
+const megabytes = (value: unknown): number => (typeof value === 'number' && Math.abs(value) <= MAX_MB ? value : Number.NaN);
 const cut = (value: unknown, length: number): string => (typeof value === 'string' ? value.slice(0, length) : '');
 
 /** `step50` or `50`; empty without step marks. */
@@ -105,7 +108,7 @@ function readSizes(db: Database): Map<string, Moved> {
   const text = ['hccl_op_name', 'group_name', 'step', 'transport_type'].map((c) => `CAST(${table.sql(c)} AS TEXT)`);
   const figures = ['transit_size', 'transit_time'].map((c) => table.sql(c));
   for (const row of db.rows(`SELECT ${[...text, ...figures].join(', ')} FROM "CommAnalyzerBandwidth" LIMIT ${20 * MAX_OPS}`)) {
-    const size = num(row[4]);
+    const size = megabytes(row[4]);
     if ((row[3] !== 'SDMA' && row[3] !== 'RDMA') || !(size > 0)) continue;
     const key = sizeKey(cut(row[0], 300), row[1], row[2]);
     const known = sizes.get(key) ?? NOTHING_MOVED;
@@ -131,7 +134,7 @@ export function readPackets(db: Database): PacketRow[] {
   const query = `SELECT substr(CAST(${table.sql('hccl_op_name')} AS TEXT), 1, 5), CAST(${table.sql('transport_type')} AS TEXT), ${figures.join(', ')} FROM "CommAnalyzerBandwidth" LIMIT ${20 * MAX_OPS}`;
   for (const row of db.rows(query)) {
     const transport = row[1] === 'SDMA' || row[0] === 'Total' ? null : transportOf(row[1]);
-    if (transport !== null) packets.add(transport, Math.round(num(row[2]) * 1e6), num(row[3]), num(row[4]));
+    if (transport !== null) packets.add(transport, Math.round(megabytes(row[2]) * 1e6), num(row[3]), num(row[4]));
   }
   return packets.rows();
 }
@@ -180,7 +183,7 @@ function readMatrix(db: Database): LinkSummary['links'] {
       if (transport === null || source === -1 || target === -1 || kind.startsWith('Total')) continue;
       const op = (call === null ? named.get(`${kind}@${group}`) : opOfName(call)) ?? kind.slice(0, 40);
       if (call !== null && named.size < MAX_GROUPS) named.set(`${kind}@${group}`, op);
-      links.add({ group, op, source: source!, target: target!, transport, bytes: num(row[6]) * 1e6, ms: num(row[7]), call });
+      links.add({ group, op, source: source!, target: target!, transport, bytes: megabytes(row[6]) * 1e6, ms: num(row[7]), call });
     }
   }
   return links.table();
