@@ -40,6 +40,11 @@ export const VARIABLES = [
   { name: 'NPU_ADVISOR_ANALYSIS_TIMEOUT_S', default: '1800', description: 'Time limit of one analysis.' },
   { name: 'NPU_ADVISOR_ANALYSIS_MEMORY_MB', default: '4096', description: 'Memory limit of the analysis process.' },
   { name: 'NPU_ADVISOR_ANALYSES', default: '1', description: 'Analyses that run at the same time in this process.' },
+  {
+    name: 'NPU_ADVISOR_COMMANDS_PER_HOUR',
+    default: '30',
+    description: 'Comments with commands and buttons of one person in one repository that are heard within an hour.',
+  },
   { name: 'NPU_ADVISOR_ATTEMPTS', default: '4', description: 'Tries before a job gives up and says so on the check.' },
   { name: 'NPU_ADVISOR_RETRY_DELAY_S', default: '10', description: 'Pause before the second try; it doubles with every further one.' },
   { name: 'NPU_ADVISOR_PROGRESS_S', default: '15', description: 'How often a check shows how far a long analysis is; 0 never.' },
@@ -79,6 +84,7 @@ export interface ServerOptions {
   readonly analysisTimeoutMs: number;
   readonly analysisMemoryMb: number;
   readonly analyses: number;
+  readonly commandsPerHour: number;
   readonly attempts: number;
   readonly retryDelaySeconds: number;
   readonly progressMs: number;
@@ -147,6 +153,7 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Serv
     analysisTimeoutMs: number('NPU_ADVISOR_ANALYSIS_TIMEOUT_S', 1, 86_400) * 1000,
     analysisMemoryMb: number('NPU_ADVISOR_ANALYSIS_MEMORY_MB', 64, 1_000_000),
     analyses: number('NPU_ADVISOR_ANALYSES', 1, 64),
+    commandsPerHour: number('NPU_ADVISOR_COMMANDS_PER_HOUR', 1, 100_000),
     attempts: number('NPU_ADVISOR_ATTEMPTS', 1, 20),
     retryDelaySeconds: number('NPU_ADVISOR_RETRY_DELAY_S', 0, 3600),
     progressMs: number('NPU_ADVISOR_PROGRESS_S', 0, 3600) * 1000,

@@ -76,6 +76,23 @@ const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX reports_sha ON npu_advisor.reports (repo_id, sha, created_at);
   `,
+  `
+  CREATE TABLE npu_advisor.asks (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    repo_id bigint NOT NULL,
+    origin text NOT NULL,
+    login text NOT NULL,
+    accepted boolean NOT NULL,
+    asked_at bigint NOT NULL,
+    PRIMARY KEY (repo_id, origin)
+  );
+  CREATE INDEX asks_login ON npu_advisor.asks (repo_id, login, asked_at);
+
+  CREATE TABLE npu_advisor.marks (
+    name text PRIMARY KEY,
+    at bigint NOT NULL
+  );
+  `,
 ];
 
 /** Brings the tables to the newest version. Safe to run by several processes at once. */

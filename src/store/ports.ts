@@ -146,6 +146,30 @@ export interface Reports {
   prune(olderThan: number, keep: number): Promise<void>;
 }
 
+/** What a person asked for: a comment with commands, a button, a re-run. */
+export interface Ask {
+  readonly repoId: number;
+  readonly login: string;
+  /** The same origin is one ask, however often its job is tried. */
+  readonly origin: string;
+}
+
+export interface Asks {
+  /** Accepts at most `limit` asks of a person in a repository within `windowMs`; a refused one does not count. */
+  take(
+    ask: Ask,
+    limit: number,
+    windowMs: number,
+  ): Promise<{ readonly accepted: true } | { readonly accepted: false; readonly isFirst: boolean; readonly againAt: number }>;
+  prune(olderThan: number): Promise<void>;
+}
+
+/** Moments to remember, by name. */
+export interface Marks {
+  read(name: string): Promise<number | null>;
+  write(name: string, at: number): Promise<void>;
+}
+
 export interface Store {
   readonly database: Database;
   readonly deliveries: Deliveries;
@@ -154,6 +178,8 @@ export interface Store {
   readonly checks: Checks;
   readonly pullRequests: PullRequests;
   readonly reports: Reports;
+  readonly asks: Asks;
+  readonly marks: Marks;
 }
 
 /** Wakes a worker for a subject. At most one worker at a time handles a subject. */

@@ -1,10 +1,12 @@
 import type {
+  Asks,
   CheckPhase,
   CheckRecord,
   Checks,
   Database,
   Deliveries,
   Installations,
+  Marks,
   PullRequestState,
   PullRequests,
   Reports,
@@ -325,6 +327,65 @@ function reports(db: Database, now: Clock): Reports {
   };
 }
 
+interface AskRow {
+  id: number | string;
+  accepted: boolean;
+  asked_at: number | string;
+}
+
+function asks(db: Database, now: Clock): Asks {
+  return {
+    take({ repoId, login, origin }, limit, windowMs) {
+      const person = login.toLowerCase();
+      return db.exclusively(`asks/${repoId}/${person}`, async () => {
+        const [known] = await db.query<AskRow>('SELECT id, accepted, asked_at FROM npu_advisor.asks WHERE repo_id = $1 AND origin = $2', [
+          repoId,
+          origin,
+        ]);
+        const at = known === undefined ? now() : Number(known.asked_at);
+        const before = known === undefined ? Number.MAX_SAFE_INTEGER : Number(known.id);
+        const rows = await db.query<AskRow>(
+          `SELECT id, accepted, asked_at FROM npu_advisor.asks
+           WHERE repo_id = $1 AND login = $2 AND asked_at > $3 AND id < $4 ORDER BY id`,
+          [repoId, person, at - windowMs, before],
+        );
+        const earlier = rows.filter(({ accepted }) => accepted);
+        const accepted = known?.accepted ?? earlier.length < limit;
+        if (known === undefined) {
+          await db.query('INSERT INTO npu_advisor.asks (repo_id, origin, login, accepted, asked_at) VALUES ($1, $2, $3, $4, $5)', [
+            repoId,
+            origin,
+            person,
+            accepted,
+            at,
+          ]);
+        }
+        if (accepted) return { accepted };
+        const isFirst = rows.every((row) => row.accepted);
+        return { accepted, isFirst, againAt: Number(earlier[0]?.asked_at ?? at) + windowMs };
+      });
+    },
+    async prune(olderThan) {
+      await db.query('DELETE FROM npu_advisor.asks WHERE asked_at < $1', [olderThan]);
+    },
+  };
+}
+
+function marks(db: Database): Marks {
+  return {
+    async read(name) {
+      const [row] = await db.query<{ at: number | string }>('SELECT at FROM npu_advisor.marks WHERE name = $1', [name]);
+      return row === undefined ? null : Number(row.at);
+    },
+    async write(name, at) {
+      await db.query('INSERT INTO npu_advisor.marks (name, at) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET at = excluded.at', [
+        name,
+        at,
+      ]);
+    },
+  };
+}
+
 /** The store's tables on any database of the common dialect. */
 export function createStore(database: Database, now: Clock = Date.now): Store {
   return {
@@ -335,5 +396,7 @@ export function createStore(database: Database, now: Clock = Date.now): Store {
     checks: checks(database, now),
     pullRequests: pullRequests(database, now),
     reports: reports(database, now),
+    asks: asks(database, now),
+    marks: marks(database),
   };
 }

@@ -63,6 +63,7 @@ beforeAll(async () => {
       retryDelaySeconds: 0,
       analyses: 1,
       progressMs: 0,
+      commandsPerHour: 30,
       isTest: true,
     },
     scratch: join(dataDir, 'scratch'),

@@ -28,6 +28,7 @@ beforeAll(async () => {
     NPU_ADVISOR_ANALYSIS_MEMORY_MB: '300',
     NPU_ADVISOR_ATTEMPTS: '2',
     NPU_ADVISOR_ANALYSES: '2',
+    NPU_ADVISOR_COMMANDS_PER_HOUR: '20',
   });
 });
 afterAll(() => world.close());
@@ -514,6 +515,25 @@ describe('commands', () => {
     expect(replies).toHaveLength(3);
     expect(replies.join('\n')).toContain('1 of 1 artifacts match');
     expect(replies.join('\n')).toContain('`status`');
+  });
+
+  it('of one person are heard so often within an hour; the first beyond is told', async () => {
+    const { pull } = await analyse({ findings: [] });
+    const comments = [];
+    for (let i = 0; i < 22; i++) comments.push(await say(pull, 'chatty', '/npu-advise help'));
+    const last = comments.at(-1)!;
+    await until(world, pull, () => reactions(pull, last.id).length > 0, 'the last is answered');
+    await untilQuiet(world, 1000);
+    const answered = comments.map(({ id }) => reactions(pull, id).at(-1));
+    expect(answered.filter((reaction) => reaction === '+1')).toHaveLength(20);
+    expect(answered.filter((reaction) => reaction === 'confused')).toHaveLength(2);
+    const told = world.hub
+      .view(pull)
+      .comments.filter((c) => /more than 20 requests of one person within an hour\. .* from \d\d:\d\d UTC/.test(c.body));
+    expect(told).toHaveLength(1);
+    // Somebody else is heard.
+    const other = await say(pull, 'calm', '/npu-advise help');
+    await until(world, pull, () => reactions(pull, other.id).includes('+1'), 'somebody else');
   });
 
   it('twice by the same delivery is one answer', async () => {

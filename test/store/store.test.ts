@@ -52,6 +52,35 @@ describe.each(stores)('the %s store', (name, url) => {
     await open.close();
   });
 
+  it('accepts so many asks of a person, and counts none twice', async () => {
+    const { asks } = open.store;
+    const repoId = Date.now();
+    const ask = (login: string, origin: string) => asks.take({ repoId, login, origin }, 2, 60_000);
+    expect(await ask('alice', 'a')).toEqual({ accepted: true });
+    expect(await ask('Alice', 'b')).toEqual({ accepted: true });
+    expect(await ask('alice', 'a')).toEqual({ accepted: true });
+    const refused = await ask('alice', 'c');
+    expect(refused).toMatchObject({ accepted: false, isFirst: true });
+    expect(refused.accepted ? 0 : refused.againAt).toBeGreaterThan(Date.now() + 50_000);
+    expect(await ask('ALICE', 'd')).toMatchObject({ accepted: false, isFirst: false });
+    expect(await ask('alice', 'c')).toMatchObject({ accepted: false, isFirst: true });
+    expect(await ask('bob', 'e')).toEqual({ accepted: true });
+    expect(await asks.take({ repoId: repoId + 1, login: 'alice', origin: 'a' }, 2, 60_000)).toEqual({ accepted: true });
+    // What was refused does not keep somebody out.
+    expect(await asks.take({ repoId, login: 'alice', origin: 'f' }, 2, 0)).toEqual({ accepted: true });
+    await asks.prune(Date.now() + 1000);
+    expect(await ask('alice', 'g')).toEqual({ accepted: true });
+  });
+
+  it('remembers moments', async () => {
+    const { marks } = open.store;
+    const name = `m-${Date.now()}`;
+    expect(await marks.read(name)).toBeNull();
+    await marks.write(name, 5);
+    await marks.write(name, 1_800_000_000_000);
+    expect(await marks.read(name)).toBe(1_800_000_000_000);
+  });
+
   it('records a delivery once', async () => {
     const delivery = { guid: `g-${Date.now()}`, event: 'pull_request', receivedAt: Date.now() };
     expect(await open.store.deliveries.record(delivery)).toBe(true);

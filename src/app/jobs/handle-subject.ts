@@ -9,6 +9,7 @@ import type { Task } from '../../github/intake.ts';
 import { permissionOf, type Reaction, react } from '../../github/permission.ts';
 import { applyComment, listOwnComments } from '../../github/publish/comment.ts';
 import { findPullRequests, findPullRequestsOfHead, listRuns, readPullRequest } from '../../github/pull-requests.ts';
+import type { Lang } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
 import { prose } from '../../render/escape.ts';
 import type { WorkRequest } from '../../store/ports.ts';
@@ -111,13 +112,18 @@ async function handleRerun(deps: Dependencies, task: TaskOf<'rerun'>, origin: st
   const known = await deps.store.checks.find(repository.id, headSha);
   if (known?.pr === 0) return sayAgain(deps, { target, sha: headSha, pr: 0 });
   const octokit = await deps.github.client(installationId, repository, PERMISSIONS.command);
+  const isWithinLimit = async (login: string): Promise<boolean> => (await takeAsk(deps, repository.id, login, origin)).accepted;
   // A check of before our store was lost is found by its commit.
   const pulls =
     known === null ? await findPullRequestsOfHead(octokit, repository, headSha) : [await readPullRequest(octokit, repository, known.pr)];
   for (const pull of pulls) {
     if (pull === null) continue;
-    if (actor !== null && !(await mayAsk(octokit, repository, actor, pull.author))) {
-      deps.log.info({ repository: repository.id, pr: pull.number, actor, action: task.action }, 'asked again without the right to');
+    const isHeard = actor === null || ((await mayAsk(octokit, repository, actor, pull.author)) && (await isWithinLimit(actor)));
+    if (!isHeard) {
+      deps.log.info(
+        { repository: repository.id, pr: pull.number, actor, action: task.action },
+        'asked again without the right to, or too often',
+      );
       await sayAgain(deps, { target, sha: headSha, pr: pull.number });
       continue;
     }
@@ -171,19 +177,46 @@ async function statusFacts(
   };
 }
 
+const HOUR_MS = 3600 * 1000;
+
+function takeAsk(deps: Dependencies, repoId: number, login: string, origin: string): ReturnType<Dependencies['store']['asks']['take']> {
+  return deps.store.asks.take({ repoId, login, origin }, deps.options.commandsPerHour, HOUR_MS);
+}
+
+function limitText(limit: number, againAt: number, lang: Lang): string {
+  const at = new Date(againAt).toISOString().slice(11, 16);
+  return lang === 'en'
+    ? `That is more than ${limit} requests of one person within an hour. The next one is heard from ${at} UTC on.`
+    : `同一用户一小时内的请求超过 ${limit} 次。UTC ${at} 之后的请求会继续处理。`;
+}
+
 async function handleComment(deps: Dependencies, request: WorkRequest, stored: TaskRequest, task: TaskOf<'comment'>): Promise<void> {
   const { installationId, repository, pr, commentId, actor, commands } = task;
   const target: Target = { installationId, repository };
   const octokit = await deps.github.client(installationId, repository, PERMISSIONS.command);
   const pull = await readPullRequest(octokit, repository, pr);
   if (pull === null) return;
+  const app = await deps.github.identity();
+  /** Answers once, however often the job is tried; `place`: which command of the comment. */
+  const reply = async (place: number | 'limit', text: string): Promise<void> => {
+    const marker = `<!-- npu-advisor:reply comment=${commentId} command=${place} -->`;
+    const given = await listOwnComments(octokit, repository, pr, app, marker);
+    if (given.length === 0) await applyComment(octokit, repository, pr, [{ op: 'create', body: `${marker}\n${text}` }]);
+  };
+  const heard = await takeAsk(deps, repository.id, actor, `comment/${commentId}`);
+  if (!heard.accepted) {
+    deps.log.info({ repository: repository.id, pr, actor }, 'a command over the limit of its author');
+    await react(octokit, repository, commentId, 'confused');
+    if (!heard.isFirst) return;
+    const settings = await readSettings(deps, target, pull.baseRef, octokit);
+    return reply('limit', limitText(deps.options.commandsPerHour, heard.againAt, settings.ok ? settings.value.lang : 'en'));
+  }
   const headSha = stored.headSha ?? pull.headSha;
   // Remembered before anything else: a later push must not change what was asked for.
   if (stored.headSha === null) await deps.store.requests.rewrite(request.id, { ...stored, headSha });
   await react(octokit, repository, commentId, 'eyes');
   const settings = await readSettings(deps, target, pull.baseRef, octokit);
   const lang = settings.ok ? settings.value.lang : 'en';
-  const app = await deps.github.identity();
 
   const result = await executeCommands({
     lines: commands,
@@ -193,11 +226,7 @@ async function handleComment(deps: Dependencies, request: WorkRequest, stored: T
     headSha,
     permission: () => permissionOf(octokit, repository, actor),
     clientFor: (index) => ({
-      async reply(text) {
-        const marker = `<!-- npu-advisor:reply comment=${commentId} command=${index} -->`;
-        const given = await listOwnComments(octokit, repository, pr, app, marker);
-        if (given.length === 0) await applyComment(octokit, repository, pr, [{ op: 'create', body: `${marker}\n${text}` }]);
-      },
+      reply: (text) => reply(index, text),
       async requestAnalysis(sha, wanted) {
         if (wanted !== null) {
           const reader = await deps.github.client(installationId, repository, PERMISSIONS.read);

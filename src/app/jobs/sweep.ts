@@ -23,6 +23,7 @@ export async function prune(deps: Dependencies): Promise<void> {
   const now = deps.now();
   await deps.store.deliveries.prune(now - 14 * DAY);
   await deps.store.requests.prune(now - 14 * DAY);
+  await deps.store.asks.prune(now - DAY);
   await deps.store.checks.prune(now - 90 * DAY);
   await deps.store.reports.prune(now - 90 * DAY, KEEP_REPORTS);
 }
