@@ -28,6 +28,11 @@ const KINDS: FaultKind[] = [
   'loose-matmul',
   'idle-pipes',
   'frequency-drop',
+  'unfused',
+  'elementwise-chain',
+  'unfused-optimizer',
+  'zero-fill',
+  'look-alike',
 ];
 
 const USAGE = `node lab/simulator/main.ts --ranks N [--fault KIND[:key=value,...]]... [--out DIR]

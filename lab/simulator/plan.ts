@@ -1,5 +1,6 @@
 import { type ComputeFaults, planComputeFaults } from './compute-faults.ts';
 import type { SlowLink } from './des.ts';
+import { type FusionFaults, planFusionFaults } from './fusion-faults.ts';
 import { buildGroups, type Group } from './groups.ts';
 import { type HostFaults, planHostFaults } from './host-faults.ts';
 import { activationBytes, batchTokens, buildModel, type Model, OPTIMIZER_US, type Operator } from './kernels.ts';
@@ -65,6 +66,7 @@ export interface Plan {
   deviceFactorOf: (rank: number) => number;
   host: HostFaults;
   compute: ComputeFaults;
+  fusion: FusionFaults;
 }
 
 const DDP_MICRO_SCALE = 0.5;
@@ -93,7 +95,8 @@ export function makePlan(spec: ResolvedSpec): Plan {
   const batchScale =
     spec.pp === 2 ? (PP_SCALE * spec.microBatches) / microBatches : accumulate ? DDP_MICRO_SCALE : weightCasts ? PP_SCALE : 1;
   const compute = planComputeFaults(spec, batchTokens(batchScale));
-  const model = compute.shape(buildModel(batchScale, spec.pp === 2 ? PP_HEAD_SCALE : 1));
+  const fusion = planFusionFaults(spec, batchTokens(batchScale), batchScale);
+  const model = fusion.shape(compute.shape(buildModel(batchScale, spec.pp === 2 ? PP_HEAD_SCALE : 1)));
   const uneven = on(one('uneven-batches'));
   const imbalance = on(one('stage-imbalance'));
   const stageLayers = splitLayers(spec.layers, spec.pp, imbalance ? (imbalance.extraLayers ?? 1) : 0);
@@ -161,6 +164,7 @@ export function makePlan(spec: ResolvedSpec): Plan {
     deviceFactorOf: (rank) => factorFor(all('slow-rank'), rank, 1.15),
     host,
     compute,
+    fusion,
   };
 }
 

@@ -20,7 +20,7 @@ import {
 } from './des.ts';
 import type { Group } from './groups.ts';
 import { atPlace, copyLarge, prepareBatch } from './host-faults.ts';
-import { fusedOptimizer, type Kernel, loopFeature, loopOptimizer, type Operator, roundTrip } from './kernels.ts';
+import { type Kernel, loopFeature, loopOptimizer, type Operator, roundTrip } from './kernels.ts';
 import type { Plan } from './plan.ts';
 import { stackKey } from './stacks.ts';
 
@@ -247,11 +247,14 @@ export function* readLoss(rank: Rank): HostProgram {
   spend(rank, 25);
 }
 
-/** `optimizer.zero_grad(set_to_none=True)`. */
-export function zeroGrad(rank: Rank): void {
+/** `optimizer.zero_grad(set_to_none=True)`, or with a kernel per gradient. */
+export function* zeroGrad(rank: Rank, plan: Plan, share = 1): HostProgram {
   phase(rank, 'zero-grad');
   const op = begin(rank, 'Optimizer.zero_grad#AdamW.zero_grad', { stack: stackKey('zeroGrad') });
   spend(rank, 110);
+  yield* inPhase(rank, 'zero-fill', function* () {
+    for (const kernel of plan.fusion.fills(share)) yield* kernelOp(rank, kernel, { stack: stackKey('zeroGrad'), cost: LOOP_COST });
+  });
   end(rank, op);
   spend(rank, 10);
 }
@@ -268,7 +271,7 @@ export function* optimizerStep(rank: Rank, plan: Plan, share = 1): HostProgram {
       }
     });
   } else {
-    for (const kernel of fusedOptimizer(share))
+    for (const kernel of plan.fusion.optimizer(share))
       yield* kernelOp(rank, kernel, { stack: stackKey('optimizerStep', 'step'), cost: FORWARD_COST });
   }
   callApi(rank, 'aclrtQueryEventStatus', 'ACL_RTS', 1.5);

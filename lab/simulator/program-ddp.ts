@@ -45,7 +45,7 @@ export function* ddpStep(engine: Engine, plan: Plan, rank: Rank, loader: Loader)
     phase(rank, `h2d${micro}`);
     yield* copyBatch(rank, plan, 2);
     if (micro === 0) {
-      zeroGrad(rank);
+      yield* zeroGrad(rank, plan);
       lateness(plan, rank);
     }
     const last = micro === plan.microSteps - 1;

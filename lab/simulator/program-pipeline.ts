@@ -41,7 +41,7 @@ export function* pipelineStep(engine: Engine, plan: Plan, rank: Rank, loader: Lo
   fetch(loader, rank);
   phase(rank, 'h2d');
   yield* copyBatch(rank, plan, 2);
-  zeroGrad(rank);
+  yield* zeroGrad(rank, plan, plan.stageLayers[index]! / spec.layers);
   lateness(plan, rank);
   yield* index === 0 ? firstStage(stage) : lastStage(stage);
   for (const work of stage.works) streamWait(rank, work);
