@@ -32,7 +32,7 @@ const CHECK = both(
 
 const CODE = `rows = -(-vocabulary // 256) * 256  # next multiple of 256 elements of half precision
 head = torch.nn.Linear(hidden, rows, bias=False)
-logits = torch.matmul(x, head.weight.T)[..., :vocabulary]`;
+logits = torch.matmul(x, head.weight.transpose(0, 1))[..., :vocabulary]`;
 
 function advise(_finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
   const tail = count(context.params, 'tail');
@@ -58,6 +58,6 @@ function advise(_finding: Parameters<Remedy['advise']>[0], context: RemedyContex
 export default {
   id: 'align-shapes',
   title: TITLE,
-  apis: ['torch.matmul', 'torch.nn.Linear', 'torch.nn.Linear(bias)'],
+  apis: ['torch.Tensor.transpose', 'torch.matmul', 'torch.nn.Linear', 'torch.nn.Linear(bias)'],
   advise,
 } satisfies Remedy;
