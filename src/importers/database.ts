@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import type { ProfileEntry } from '../sources/source.ts';
+import { checkPages } from './sqlite-pages.ts';
 
 /** Values of one row, in the order of the query. */
 export type Row = readonly (number | bigint | string | Uint8Array | null)[];
@@ -21,8 +22,10 @@ export interface Table {
 }
 
 export interface Database {
-  /** Names of all real tables. */
+  /** Names of all real tables that can be read. */
   readonly names: readonly string[];
+  /** Tables that reading would never end of, or that are larger than any profile's; for the rest they do not exist. */
+  readonly broken: readonly { readonly table: string; readonly why: string }[];
   table(name: string): Table | null;
   /** Rows as they come, within the time and row limits; throws when the file is damaged or a limit is passed. */
   rows(sql: string): Iterable<Row>;
@@ -66,13 +69,31 @@ async function copy(entry: ProfileEntry, to: string): Promise<void> {
       (async function* () {
         for await (const chunk of entry.open()) {
           size += chunk.length;
-          if (size > entry.bytes) throw new DatabaseError('grew while it was read');
+          if (size > entry.bytes && entry.place.gzip !== true) throw new DatabaseError('grew while it was read');
           yield Buffer.from(chunk);
         }
       })(),
     ),
     createWriteStream(to, { mode: 0o600 }),
   );
+}
+
+/**
+ * Writes the changes of the log into the copy. Asking for the version starts a transaction, which finds the log, without reading the list
+ * of tables, which nobody has checked yet; closing the only connection moves the log into the file.
+ */
+async function mergeLog(file: string): Promise<void> {
+  const { DatabaseSync } = await import('node:sqlite');
+  const db = new DatabaseSync(file, {
+    allowExtension: false,
+    enableForeignKeyConstraints: false,
+    limits: { length: MAX_VALUE, attach: 0 },
+  });
+  try {
+    db.exec('PRAGMA user_version');
+  } finally {
+    db.close();
+  }
 }
 
 /** The copy was closed cleanly as far as can be told: without its log, rollback mode says the same and needs no side file. */
@@ -94,22 +115,28 @@ export async function withDatabase<T>(entry: ProfileEntry, log: ProfileEntry | n
   const start = await head(entry, 100);
   if (start.length < 100 || start.toString('latin1', 0, 16) !== MAGIC)
     throw new DatabaseError('not a SQLite database, or an encrypted one');
-  if ('file' in entry.place && log === null) return run(pathToFileURL(entry.place.file), true, entry.bytes, use);
+  if ('file' in entry.place && entry.place.gzip !== true && log === null) return run(entry.place.file, entry.bytes, use);
   const folder = await mkdtemp(join(tmpdir(), 'npu-advisor-db-'));
   try {
     const file = join(folder, 'capture.db');
     await copy(entry, file);
-    if (log !== null) await copy(log, `${file}-wal`);
-    else if (start[18] === 2) await leaveWalMode(file);
-    return await run(pathToFileURL(file), log === null, entry.bytes, use);
+    if (log !== null) {
+      await copy(log, `${file}-wal`);
+      await mergeLog(file);
+    }
+    if (start[18] === 2) await leaveWalMode(file);
+    return await run(file, entry.bytes, use);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function run<T>(url: URL, immutable: boolean, bytes: number, use: (db: Database) => T): Promise<T> {
+async function run<T>(file: string, bytes: number, use: (db: Database) => T): Promise<T> {
   const { DatabaseSync } = await import('node:sqlite');
-  if (immutable) url.searchParams.set('immutable', '1');
+  const pages = checkPages(file);
+  if (pages.schema !== null) throw new DatabaseError(`its list of tables cannot be read: ${pages.schema}`);
+  const url = pathToFileURL(file);
+  url.searchParams.set('immutable', '1');
   const db = new DatabaseSync(url, {
     readOnly: true,
     allowExtension: false,
@@ -135,9 +162,14 @@ async function run<T>(url: URL, immutable: boolean, bytes: number, use: (db: Dat
       }
     }
     const real = new Set<string>();
+    const broken: { table: string; why: string }[] = [];
     // Virtual tables have no page of their own.
     for (const row of rows(`SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 LIMIT ${MAX_TABLES}`)) {
-      if (typeof row[0] === 'string') real.add(row[0]);
+      if (typeof row[0] !== 'string') continue;
+      const check = pages.tables.get(row[0]);
+      const why = check === undefined ? 'not in the list of tables' : check.rows > MAX_ROWS ? `more than ${MAX_ROWS} rows` : check.problem;
+      if (why === null) real.add(row[0]);
+      else broken.push({ table: row[0], why });
     }
     const known = new Map<string, Table | null>();
     const describe = (name: string): Table | null => {
@@ -162,6 +194,7 @@ async function run<T>(url: URL, immutable: boolean, bytes: number, use: (db: Dat
     };
     return use({
       names: [...real].filter((name) => !name.startsWith('sqlite_')),
+      broken,
       rows,
       table(name) {
         let table = known.get(name);

@@ -123,13 +123,21 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         else record('used', 'database', null);
       } else {
         const device = folder.device ?? capture?.metadata?.device ?? null;
-        await withDatabase(entry, logOf(entry), (db) => {
+        const unread = await withDatabase(entry, logOf(entry), (db) => {
           if (originUs === 0) originUs = firstCollectiveUs(db) ?? 0;
           stepTrace = readStepTrace(db, device);
           collectives = readCollectives(db, originUs);
           links = linkSummary(readLinks(db), readPackets(db));
+          return db.broken;
         });
-        if (stepTrace.length === 0 && collectives.length === 0) record('refused', 'step times', NOTE.empty);
+        if (unread.length > 0) {
+          const tables = unread.map((b) => b.table);
+          record(stepTrace.length + collectives.length > 0 ? 'partial' : 'refused', 'step times', NOTE.damaged, {
+            tables,
+            why: unread[0]!.why,
+          });
+          broken.push({ text: NOTE.broken, params: { file: leaf(entry.path), tables } });
+        } else if (stepTrace.length === 0 && collectives.length === 0) record('refused', 'step times', NOTE.empty);
         else if (collectives.length >= MAX_OPS) record('partial', 'step times and collectives', FIRST_ROWS, { rows: MAX_OPS });
         else record('used', collectives.length > 0 ? 'step times and collectives' : 'step times', null);
       }

@@ -58,7 +58,7 @@ export function readCapture(
   maxRows: number = MAX_TIMELINE_ROWS,
   wantedDevice: number | null = null,
 ): DatabaseCapture {
-  const damage: Damage[] = [];
+  const damage: Damage[] = [...db.broken];
   const guard = <T>(table: string, read: () => T): T | null => {
     try {
       return read();
@@ -67,7 +67,7 @@ export function readCapture(
       return null;
     }
   };
-  const lacking = EXPECTED.filter((name) => db.table(name) === null);
+  const lacking = EXPECTED.filter((name) => db.table(name) === null && !db.broken.some((b) => b.table === name));
   const metadata = guard('META_DATA', () => readMetadata(db, wantedDevice));
   const device = wantedDevice ?? metadata?.device ?? null;
   const clock = guard('STEP_TIME', () => findClock(db));

@@ -53,7 +53,7 @@ export function readClusterDatabase(db: Database): ClusterDatabase {
   const cutAt = (limit: number, rows: number): void => {
     isCut ||= rows >= limit;
   };
-  const damage: { table: string; why: string }[] = [];
+  const damage: { table: string; why: string }[] = [...db.broken];
   const guard = (names: readonly string[], read: (table: Table) => void): void => {
     const name = names.find((n) => db.names.includes(n));
     try {
