@@ -2,7 +2,7 @@ import type { ContributorDetail } from '../model/comparison.ts';
 import type { CollectiveFacts, RankFacts } from '../model/facts.ts';
 import type { L10n } from '../model/lang.ts';
 import { MAX_DETAILS } from './operators.ts';
-import type { Stand } from './stand.ts';
+import { perStep, type Stand } from './stand.ts';
 
 interface CollectiveTotal {
   readonly op: string;
@@ -17,7 +17,9 @@ interface CollectiveTotal {
  * addresses that differ from run to run.
  */
 export function collectiveDetails(head: Stand, base: Stand, smallestMs: number): ContributorDetail[] {
-  const [now, before] = [collectiveTotals(head), collectiveTotals(base)];
+  // What one side does not record tells nothing apart.
+  const known = { group: knows(head, groupName) && knows(base, groupName), bytes: knows(head, bytesOf) && knows(base, bytesOf) };
+  const [now, before] = [collectiveTotals(head, known), collectiveTotals(base, known)];
   const rows = [...new Set([...now.keys(), ...before.keys()])].map((key) => {
     const [h, b] = [now.get(key), before.get(key)];
     return { key, of: (h ?? b)!, h, b, delta: ((h?.ns ?? 0) - (b?.ns ?? 0)) / 1e6 };
@@ -34,12 +36,16 @@ export function collectiveDetails(head: Stand, base: Stand, smallestMs: number):
         base: (b?.ns ?? 0) / 1e6,
         head: (h?.ns ?? 0) / 1e6,
         delta,
-        calls: { base: b?.calls ?? 0, head: h?.calls ?? 0 },
+        calls: { base: perStep(b?.calls ?? 0), head: perStep(h?.calls ?? 0) },
       };
     });
 }
 
-function collectiveTotals({ job, ranks, accounts }: Stand): Map<string, CollectiveTotal> {
+function knows({ job, ranks }: Stand, value: (rank: RankFacts, call: CollectiveFacts) => unknown): boolean {
+  return [...ranks.keys()].some((r) => job.ranks[r]!.collectives.some((call) => value(job.ranks[r]!, call) !== null));
+}
+
+function collectiveTotals({ job, ranks, accounts }: Stand, known: { group: boolean; bytes: boolean }): Map<string, CollectiveTotal> {
   const out = new Map<string, CollectiveTotal>();
   for (const [rank, weights] of ranks) {
     const facts = job.ranks[rank]!;
@@ -47,9 +53,8 @@ function collectiveTotals({ job, ranks, accounts }: Stand): Map<string, Collecti
     facts.collectives.forEach((call, c) => {
       const weight = weightOf.get(call.step) ?? 0;
       if (weight === 0) return;
-      const group = groupName(facts, call);
-      // Three digits: sizes of the file are rounded to 0.01 MB.
-      const bytes = Number.isNaN(call.bytes) ? null : Number(call.bytes.toPrecision(3));
+      const group = known.group ? groupName(facts, call) : null;
+      const bytes = known.bytes ? bytesOf(facts, call) : null;
       const key = `${call.op}\n${group ?? ''}\n${bytes ?? ''}`;
       let sum = out.get(key);
       if (sum === undefined) {
@@ -61,6 +66,11 @@ function collectiveTotals({ job, ranks, accounts }: Stand): Map<string, Collecti
     });
   }
   return out;
+}
+
+/** Three digits: sizes of the file are rounded to 0.01 MB. */
+function bytesOf(_: RankFacts, call: CollectiveFacts): number | null {
+  return Number.isNaN(call.bytes) ? null : Number(call.bytes.toPrecision(3));
 }
 
 /** Role of the group as the framework names it, else its size. */

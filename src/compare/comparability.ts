@@ -283,8 +283,8 @@ const DYNAMIC: L10n = {
   zh: 'shape 随迭代变化，{share:pct} 的耗时在两侧都有的 shape 上：每迭代的工作量不同',
 };
 const BIAS: L10n = {
-  en: 'capture options that slow the host: {options:code} is set on one side only',
-  zh: '采集选项会拖慢 Host：{options:code} 只在一侧开启',
+  en: 'capture options that slow the host, on one side only: {options:code}',
+  zh: '只在一侧开启、会拖慢 Host 的采集选项：{options:code}',
 };
 const LIGHT_BIAS: L10n = { en: 'capture options differ: {options:code}', zh: '采集选项不同：{options:code}' };
 const NO_STEP: L10n = { en: 'the step time of one side is unknown', zh: '有一侧的迭代耗时未知' };
@@ -295,6 +295,6 @@ const BASIS: L10n = {
 const FRAMEWORK: L10n = { en: '{now:code}, baseline {before:code}', zh: '{now:code}，基线为 {before:code}' };
 const UNKNOWN: L10n = { en: 'not recorded on both sides, so not checked: {names:code}', zh: '两侧未都记录，无法核对：{names:code}' };
 const FEW_STEPS: L10n = {
-  en: '{now:int} and {before:int} steps (baseline): with fewer than {least:int} on a side a change cannot be told from noise; capture `active=5` or more',
-  zh: '本次 {now:int} 个迭代，基线 {before:int} 个：任何一侧少于 {least:int} 个都无法区分变化与噪声；以 `active=5` 或更多采集',
+  en: 'steps used: {now:int}, in the baseline {before:int}; fewer than {least:int} on a side cannot tell a change from noise, capture `active=5` or more',
+  zh: '使用的迭代：本次 {now:int} 个，基线 {before:int} 个；任何一侧少于 {least:int} 个都无法区分变化与噪声，以 `active=5` 或更多采集',
 };

@@ -6,7 +6,7 @@ import { type ClassTotal, type GpuFacts, type GpuSplit, WORK_CLASSES, type WorkC
 import type { L10n } from '../model/lang.ts';
 import { IDLE_PARTS, sumOf } from './account.ts';
 import { PART_NAMES } from './contributors.ts';
-import { commonDetail, middleSteps, paceBySteps, paceShares, type Stand, scaled, stand, total } from './stand.ts';
+import { commonDetail, middleSteps, paceBySteps, paceShares, perStep, type Stand, scaled, stand, total } from './stand.ts';
 import { workClassOf } from './work-class.ts';
 
 /** Classes of modules shown. */
@@ -158,7 +158,7 @@ function classes(now: Stand, steps: readonly GpuSplit[]): ContributorDetail[] {
         base,
         head,
         delta: head - base,
-        calls: { base: gpu(work, (c) => c.count), head: npu[work].count },
+        calls: { base: perStep(gpu(work, (c) => c.count)), head: perStep(npu[work].count) },
       };
     })
     .filter((d) => d.calls.base > 0 || d.calls.head > 0)
@@ -176,7 +176,7 @@ function modules({ job, ranks }: Stand, gpu: GpuFacts): ContributorDetail[] {
       const other = there.get(m.name);
       if (other === undefined) return [];
       const [base, head] = [other.ns / perGpu / MS, m.ns / perOwn / MS];
-      const calls = { base: other.calls / perGpu, head: m.calls / perOwn };
+      const calls = { base: perStep(other.calls / perGpu), head: perStep(m.calls / perOwn) };
       return [{ by: 'module', what: { text: MODULE, params: { name: m.name } }, base, head, delta: head - base, calls }];
     })
     .sort((a, b) => Math.abs(b.delta) - Math.abs(a.delta))

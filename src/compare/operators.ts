@@ -1,7 +1,7 @@
 import type { ContributorDetail } from '../model/comparison.ts';
 import { COMPUTE, type Tape } from '../model/facts.ts';
 import type { L10n } from '../model/lang.ts';
-import type { Stand } from './stand.ts';
+import { perStep, type Stand } from './stand.ts';
 
 /** Rows shown of one part. */
 export const MAX_DETAILS = 6;
@@ -41,17 +41,22 @@ export function operatorDetails(head: Stand, base: Stand, smallestMs: number): C
     .slice(0, MAX_DETAILS)
     .map(({ type, h, b, delta }): ContributorDetail => {
       const shape = mainShape(h, b);
-      const place = shape === null || shape === '' || h.calls === 0 || b.calls === 0 ? null : mainPlace(head, base, type, shape);
+      const place = shape === null || h.calls === 0 || b.calls === 0 ? null : mainPlace(head, base, type, shape);
       const params = { type, shape: shape ?? '', call: (place?.call ?? 0) + 1, of: place?.of ?? 0 };
       return {
         by: 'operator',
-        what: { text: place !== null ? AT_CALL : shape !== null && shape !== '' ? WITH_SHAPE : ALONE, params },
+        what: { text: textOf(shape, place !== null), params },
         base: b.ns / 1e6,
         head: h.ns / 1e6,
         delta,
-        calls: { base: b.calls, head: h.calls },
+        calls: { base: perStep(b.calls), head: perStep(h.calls) },
       };
     });
+}
+
+function textOf(shape: string | null, placed: boolean): L10n {
+  if (shape === null || shape === '') return placed ? AT_CALL : ALONE;
+  return placed ? SHAPED_AT_CALL : WITH_SHAPE;
 }
 
 function operatorTotals({ job, ranks }: Stand): Map<string, OperatorTotal> {
@@ -94,6 +99,9 @@ function shapeOf(tape: Tape, node: number): string {
 /** The input shapes that carry most of the change; null when none does. */
 function mainShape(head: OperatorTotal, base: OperatorTotal): string | null {
   const whole = head.ns - base.ns;
+  // Shapes of one side only say nothing of what changed.
+  if (head.shapes.has('') || base.shapes.has(''))
+    return head.shapes.has('') && base.shapes.has('') && head.shapes.size + base.shapes.size === 2 ? '' : null;
   for (const shape of new Set([...head.shapes.keys(), ...base.shapes.keys()])) {
     if (((head.shapes.get(shape)?.ns ?? 0) - (base.shapes.get(shape)?.ns ?? 0)) / whole >= MOST) return shape;
   }
@@ -131,7 +139,8 @@ function byPlace({ job, ranks }: Stand, type: string, shape: string): number[] {
 
 const ALONE: L10n = { en: '{type:code}', zh: '{type:code}' };
 const WITH_SHAPE: L10n = { en: '{type:code} with inputs {shape:code}', zh: '{type:code}，输入 {shape:code}' };
-const AT_CALL: L10n = {
+const AT_CALL: L10n = { en: '{type:code}, call {call:int} of {of:int}', zh: '{type:code}，第 {call:int} 次（共 {of:int} 次）' };
+const SHAPED_AT_CALL: L10n = {
   en: '{type:code} with inputs {shape:code}, call {call:int} of {of:int}',
   zh: '{type:code}，输入 {shape:code}，第 {call:int} 次（共 {of:int} 次）',
 };

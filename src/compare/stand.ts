@@ -99,3 +99,8 @@ export function total({ ranks, accounts }: Stand, detail: Detail): Partial<Recor
   }
   return out;
 }
+
+/** Calls per step, free of what weights that do not add up exactly leave behind. */
+export function perStep(calls: number): number {
+  return Math.round(calls * 100) / 100;
+}

@@ -2,7 +2,7 @@ import type { Lang } from '../model/lang.ts';
 import type { Finding, Location, Report } from '../model/report.ts';
 import { BODY_BUDGET, fitSections } from './budget.ts';
 import { type ComparisonRow, comparisonView } from './comparison.ts';
-import { cell, code, fenced, joinMarkdown, link, markdown, plain, prose, SafeMarkdown } from './escape.ts';
+import { cell, clampProse, code, fenced, joinMarkdown, link, markdown, plain, prose, SafeMarkdown } from './escape.ts';
 import { formatPercent, formatSaving, formatTime } from './figures.ts';
 import {
   barCells,
@@ -34,6 +34,7 @@ const CAUSES_SHOWN = 3;
 /** Rows of the comparison under the step itself, and lines that say what is in them. */
 const PARTS_SHOWN = 4;
 const POINTS_SHOWN = 6;
+const POINT_MAX = 240;
 const MISSING_SHOWN = 6;
 const FIXED_SHOWN = 10;
 /** Characters of a cell, so that three causes fit on one screen; the check run has the whole text. */
@@ -251,13 +252,14 @@ function comparisonModel(report: Report): ComparisonModel | null {
     !isShown || step === undefined
       ? []
       : [step, ...parts.slice(0, PARTS_SHOWN), ...(rest === undefined || parts.length <= PARTS_SHOWN ? [] : [rest])];
+  const short = (text: string): string => clampProse(text, POINT_MAX);
   // the heading has said it, and the step's row has the figures
   const isSaid = verdict === 'regression' && rows.length > 0 && report.verdict.outcome !== 'incomplete';
   return {
     text: isSaid ? null : view.text,
-    rows,
-    points: isShown ? view.points.slice(0, POINTS_SHOWN) : [],
-    notes: isShown ? view.notes : [],
+    rows: rows.map((row) => ({ ...row, what: clampProse(row.what, TITLE_MAX) })),
+    points: isShown ? view.points.slice(0, POINTS_SHOWN).map(short) : [],
+    notes: isShown ? view.notes.slice(0, POINTS_SHOWN).map(short) : [],
   };
 }
 

@@ -293,8 +293,8 @@ export const WORDS = {
     zh: '单项变快：{name:text}，{base:text} → {head:text}（{change:text}）',
   },
   'compare.steps': {
-    en: '{now:int} steps, baseline {before:int}: {method:text}',
-    zh: '本次 {now:int} 个迭代，基线 {before:int} 个：{method:text}',
+    en: 'Steps used: {now:int}, baseline {before:int}; {method:text}',
+    zh: '使用的迭代：本次 {now:int} 个，基线 {before:int} 个；{method:text}',
   },
   'compare.folded': {
     en: 'Parts that changed by less than 1\u00a0% of the step are in the last row.',
@@ -432,6 +432,17 @@ export const WORDS = {
   'running.since': { en: 'Running since {at:text} UTC ({minutes:int} min).', zh: '开始于 UTC {at:text}，已运行 {minutes:int} 分钟。' },
   'error.again': { en: '`/npu-advise rerun` tries again.', zh: '`/npu-advise rerun` 可重试。' },
   'error.id': { en: 'Operator log: {id:code}', zh: '运维日志编号：{id:code}' },
+  'settings.title.valid': { en: 'Settings are valid', zh: '配置有效' },
+  'settings.title.invalid': { en: 'Settings are invalid', zh: '配置无效' },
+  'settings.valid': { en: '{file:code} can be used as this pull request writes it.', zh: '本 PR 修改后的 {file:code} 可以使用。' },
+  'settings.invalid': {
+    en: '{file:code} cannot be used as this pull request writes it. Merged like this, it stops every analysis until it is repaired.',
+    zh: '本 PR 修改后的 {file:code} 无法使用。若照此合并，修复之前不会再做任何分析。',
+  },
+  'settings.base': {
+    en: 'It is only checked here: this pull request itself is judged by the settings of its base branch.',
+    zh: '此处只做检查：本 PR 自身仍按基线分支的配置处理。',
+  },
   'config.line': { en: 'Line', zh: '行' },
   'config.problem': { en: 'Problem', zh: '问题' },
   'config.what': {

@@ -86,7 +86,7 @@ export function comparisonSection(of: JobComparison, changes: readonly FindingCh
     limitMs: orNull(step.limit),
     spreadMs: orNull(step.spread),
     samples: step.samples,
-    method: METHOD[lang],
+    method: (step.interval === null ? DIFFERENCE : METHOD)[lang],
     refusals: of.refusals.map((r) => say(r.text, lang)),
     warnings: of.warnings.map((w) => say(w.text, lang)),
     metrics: of.metrics.map((m) => metric(m, lang)),
@@ -106,7 +106,8 @@ export function comparisonSection(of: JobComparison, changes: readonly FindingCh
         calls: { base: Math.round(d.calls.base), head: Math.round(d.calls.head) },
       })),
     })),
-    findings: [...changes],
+    // Causes of jobs that do different work are not told apart by what the work costs.
+    findings: step.delta === null ? [] : [...changes],
   };
 }
 
@@ -201,6 +202,7 @@ function intervalText(step: Measure, lang: Lang): string | null {
   return lang === 'en' ? `${low} to ${high}` : `${low} 至 ${high}`;
 }
 
+const DIFFERENCE: L10n = { en: 'difference of the median steps, slowest rank', zh: '迭代中位数之差，取最慢的卡' };
 const METHOD: L10n = {
   en: 'difference of the median steps, slowest rank; interval by bootstrap over the steps, widened for few of them',
   zh: '迭代中位数之差，取最慢的卡；区间由对迭代的 bootstrap 得出，迭代少时加宽',

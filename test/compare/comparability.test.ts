@@ -31,7 +31,7 @@ describe('refused, with one sentence why', () => {
     ['another device', { soc: 'Ascend910B1' }, 'device', /^device `Ascend910B3`, baseline `Ascend910B1`$/],
     ['another CANN', { cann: '7.0.0' }, 'cann', /^CANN `8\.0\.0`, baseline `7\.0\.0`$/],
     ['another torch_npu', { torchNpu: '1.11.0' }, 'torch-npu', /^torch_npu `2\.1\.0\.post10`, baseline `1\.11\.0`$/],
-    ['stacks on one side', { withStack: false }, 'capture', /`with_stack` is set on one side only/],
+    ['stacks on one side', { withStack: false }, 'capture', /on one side only: `with_stack`$/],
     ['memory on one side', { profileMemory: true }, 'capture', /`profile_memory`/],
     ['Level2 on one side', { level: 'Level2' }, 'capture', /`profiler_level=Level2`/],
   ])('%s', (_, settings, what, why) => {

@@ -82,6 +82,22 @@ describe('what changed inside a part', () => {
     expect(contributors[0]!.details[0]!.what.params).toMatchObject({ type: 'FlashAttentionScore', call: 6, of: 8 });
   });
 
+  test('what only one side records tells nothing apart', async () => {
+    const job: JobSpec = { ...SMALL, ranks: 2, layers: 4 };
+    const head = await simulated({ ...job, faults: [{ kind: 'buffer-broadcast' }, { kind: 'layout' }] });
+    const base = await simulated({ ...job, level: 0, seed: 9, faults: [] });
+    const { verdict, warnings, contributors } = compareFacts(head.ranks, base.ranks);
+    expect(verdict).toBe('regression');
+    expect(warnings.map((w) => w.what)).toContain('capture');
+    const of = (part: string) =>
+      contributors.find((c) => c.part === part)!.details.map((d) => [d.what.params!.op ?? d.what.params!.type, d.calls]);
+    expect(of('communication')).toEqual([['broadcast', { base: 0, head: 2 }]]);
+    // Level0 has no shapes and derives types from names: an operator is no new one for that.
+    const operators = contributors.find((c) => c.part === 'computing')!.details;
+    expect(operators[0]!.what.params!.type).toBe('TransData');
+    for (const d of operators) expect(d.what.params!.shape).toBe('');
+  });
+
   test('counters in names of kernels and groups change nothing', async () => {
     const { ranks } = await simulated(plain);
     const other = (await simulated(layout)).ranks;

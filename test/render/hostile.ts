@@ -1,5 +1,5 @@
-import type { Report } from '../../src/model/report.ts';
-import { finding, report } from './reports.ts';
+import type { Comparison, Report } from '../../src/model/report.ts';
+import { comparison, finding, report } from './reports.ts';
 
 /** Strings people put into operator names, file names and artifacts to make a bot say something. */
 export const HOSTILE: readonly string[] = [
@@ -85,9 +85,26 @@ export function reportOf(text: string): Report {
       { rule: 'dataloader-stall', outcome: 'error', reason: text },
     ],
     totals: { claimedMsPerStep: { likely: 132, ceiling: 171 }, unexplainedIdleMs: null },
+    comparison: hostileComparison(text),
     gate: { outcome: 'fail', because: [text, text] },
     inputs: [{ path: text, kind: text, bytes: 5, status: 'refused', note: text }],
     notes: [text],
     missing: [{ what: text, consequence: text, remedy: text }],
   });
+}
+
+function hostileComparison(text: string): Comparison {
+  const plain = comparison('en');
+  const detail = { by: 'operator' as const, what: text, baseMs: 1, headMs: 2, deltaMs: 1, calls: { base: 1, head: 2 } };
+  return {
+    ...plain,
+    baseline: { ...plain.baseline, label: text, device: text, runs: [...plain.baseline.runs, { ...plain.baseline.runs[0]!, label: text }] },
+    text,
+    method: text,
+    refusals: [text],
+    warnings: [text, text],
+    metrics: plain.metrics.map((m) => ({ ...m, name: text })),
+    contributors: plain.contributors.map((c) => ({ ...c, part: text, what: text, details: [detail, detail] })),
+    findings: plain.findings.map((f) => ({ ...f, rule: text, title: text })),
+  };
 }
