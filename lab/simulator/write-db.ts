@@ -3,7 +3,7 @@ import { stepTraces } from './capture.ts';
 import { type Clock, micros } from './clock.ts';
 import { commDetail, commName, commType } from './communication.ts';
 import type { DeviceTask, HostOp, Thread } from './des.ts';
-import { clockSamples } from './frequency.ts';
+import { clockSamples } from './frequency-samples.ts';
 import { type CannCall, type Launch, launches, plainCalls } from './launches.ts';
 import { memoryOf } from './memory.ts';
 import type { ResolvedSpec } from './spec.ts';

@@ -2,7 +2,7 @@ import type { Capture, Span } from './capture.ts';
 import { type Clock, micros } from './clock.ts';
 import { commDetail, commName } from './communication.ts';
 import type { DeviceTask, HostOp, Rank, Thread } from './des.ts';
-import { clockSamples } from './frequency.ts';
+import { clockSamples } from './frequency-samples.ts';
 import type { Group } from './groups.ts';
 import { cannName, type Launch, launches, plainCalls } from './launches.ts';
 import type { ResolvedSpec } from './spec.ts';
