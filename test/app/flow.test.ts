@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { PullHandle, RepositoryHandle } from '../../lab/loopback-github/index.ts';
+import type { PullHandle, PullView, RepositoryHandle } from '../../lab/loopback-github/index.ts';
 import { COMMENT_MARKER } from '../../src/github/publish/comment.ts';
 import type { Plan } from './support/fake-analyser.ts';
 import {
@@ -381,6 +381,70 @@ describe('settings', () => {
     const view = await until(world, pull, (v) => isConcluded(v) && v.comments.length === 1, 'published');
     expect(view.checks[0]?.conclusion).toBe('failure');
     expect(view.comments[0]?.body).toContain('门禁');
+  });
+
+  it('that a pull request changes are judged line by line in a check of their own, and not applied', async () => {
+    const at = repositoryWith('lang: zh\n');
+    const propose = (text: string, branch: string) =>
+      at.repository.openPullRequest({
+        author: 'alice',
+        branch,
+        title: branch,
+        changes: { 'train.py': TRAIN_PY, '.github/npu-advisor.yml': text },
+      });
+    const settingsOf = (pull: PullHandle) => world.hub.view(pull).checks.filter(({ name }) => name === 'NPU Advisor settings');
+
+    const wrong = propose('lang: en\ngate: { severity: fatal }\ncoment: always\ndisabled_rules: [no-such-rule]\n', 'wrong');
+    await opened(wrong);
+    await until(world, wrong, () => settingsOf(wrong)[0]?.status === 'completed', 'judged');
+    const [check, ...more] = settingsOf(wrong);
+    expect(more).toEqual([]);
+    expect(check).toMatchObject({ conclusion: 'failure', title: '配置无效', externalId: expect.stringMatching(/\/settings$/) });
+    expect(check!.summary).toContain('按基线分支的配置处理');
+    expect(check!.annotations.map(({ path, startLine, level }) => [path, startLine, level])).toEqual([
+      ['.github/npu-advisor.yml', 2, 'failure'],
+      ['.github/npu-advisor.yml', 3, 'failure'],
+    ]);
+    expect(check!.annotations[1]?.message).toContain('comment');
+    // The own check goes on as the base branch says.
+    await completed(addRun(at, wrong, ONE_FINDING));
+    const own = (v: PullView) => v.checks.find(({ name }) => name === 'NPU Advisor');
+    const view = await until(world, wrong, (v) => v.comments.length === 1 && own(v)?.status === 'completed', 'published');
+    expect(own(view)?.conclusion).toBe('neutral');
+    expect(view.comments[0]?.body).toContain('原因');
+
+    world.repository.setPermission('alice', 'write');
+    at.repository.pushTo(wrong, { '.github/npu-advisor.yml': 'lang: en\ngate: { severity: high }\n' });
+    await world.hub.deliver('pull_request', { action: 'synchronize', pr: wrong });
+    await until(world, wrong, () => settingsOf(wrong).length === 2 && settingsOf(wrong)[1]?.status === 'completed', 'judged again');
+    expect(settingsOf(wrong)[1]).toMatchObject({ conclusion: 'success', title: '配置有效', annotations: [] });
+
+    const other = openPull(at);
+    await opened(other);
+    await until(world, other, (v) => v.checks.length === 1, 'queued');
+    await untilQuiet(world, 800);
+    expect(settingsOf(other)).toEqual([]);
+  });
+
+  it('of a fork are judged, too', async () => {
+    const at = repositoryWith('lang: en\n');
+    const fork = at.repository.openPullRequest({
+      author: 'mallory',
+      branch: 'evil',
+      title: 'evil',
+      changes: { '.github/npu-advisor.yml': 'gate: |[\n  @everyone <img src=x>\n' },
+      fork: { owner: 'mallory' },
+    });
+    await opened(fork);
+    await until(
+      world,
+      fork,
+      (v) => v.checks.some(({ name, status }) => name === 'NPU Advisor settings' && status === 'completed'),
+      'judged',
+    );
+    const check = world.hub.view(fork).checks.find(({ name }) => name === 'NPU Advisor settings');
+    expect(check).toMatchObject({ conclusion: 'failure' });
+    expect(check?.summary).not.toMatch(/<img|(^|\s)@everyone/);
   });
 
   it('with a mistake block with the line and the nearest key', async () => {

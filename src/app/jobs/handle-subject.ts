@@ -15,6 +15,7 @@ import { prose } from '../../render/escape.ts';
 import type { WorkRequest } from '../../store/ports.ts';
 import { type Analysis, analysePullRequest, concludeOverdue, publishGivingUp } from './analyse-pull-request.ts';
 import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain, writeCheck } from './check-run.ts';
+import { checkSettings } from './check-settings.ts';
 import type { Dependencies } from './dependencies.ts';
 import { findWanted, isRunAccepted } from './find-profile.ts';
 import { showPending } from './publish.ts';
@@ -101,6 +102,7 @@ async function handleHead(
     await requestAnalysis(deps, origin, common);
     await showPending(deps, target, pull, config.lang);
   }
+  if (pull.headSha === headSha) await checkSettings(deps, target, pull, config.lang);
 }
 
 /** "Re-run" of GitHub or a button of the check, by somebody whose right is asked for now. */
@@ -131,6 +133,10 @@ async function handleRerun(deps: Dependencies, task: TaskOf<'rerun'>, origin: st
     const mayReuse = task.action === 'suggest';
     const common = { installationId, repository, pr: pull.number, headSha, run: null, isAsked: true, commentId: null };
     await requestAnalysis(deps, origin, { ...common, mayReuse });
+    if (pull.headSha === headSha && task.action === 'rerun') {
+      const settings = await readSettings(deps, target, pull.baseRef);
+      await checkSettings(deps, target, pull, settings.ok ? settings.value.lang : 'en');
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 import type { AppIdentity, Octokit, RepositoryRef } from '../client.ts';
 
 export const CHECK_NAME = 'NPU Advisor';
+/** The check of a changed settings file. */
+export const SETTINGS_CHECK_NAME = 'NPU Advisor settings';
 const MAX_ANNOTATIONS_PER_REQUEST = 50;
 const MAX_ANNOTATIONS = 500;
 const MAX_OUTPUT = 65_535;
@@ -34,8 +36,9 @@ export interface FoundCheck {
 }
 
 /** Our name for the check of a commit; with it a check is found again when the answer to its creation was lost. */
-export function externalIdOf(repository: RepositoryRef, sha: string): string {
-  return `npu-advisor/1/${repository.id}/${sha}`;
+export function externalIdOf(repository: RepositoryRef, sha: string, name = CHECK_NAME): string {
+  const own = `npu-advisor/1/${repository.id}/${sha}`;
+  return name === CHECK_NAME ? own : `${own}/settings`;
 }
 
 /** Cuts without splitting a surrogate pair. */
@@ -46,32 +49,44 @@ function clamp(text: string, max: number): string {
 }
 
 /** The check run of ours on a commit, the oldest when there are several; null when there is none. */
-export async function findCheck(octokit: Octokit, repository: RepositoryRef, sha: string, app: AppIdentity): Promise<FoundCheck | null> {
+export async function findCheck(
+  octokit: Octokit,
+  repository: RepositoryRef,
+  sha: string,
+  app: AppIdentity,
+  name = CHECK_NAME,
+): Promise<FoundCheck | null> {
   const { data } = await octokit.rest.checks.listForRef({
     owner: repository.owner,
     repo: repository.name,
     ref: sha,
-    check_name: CHECK_NAME,
+    check_name: name,
     app_id: app.id,
     filter: 'all',
     per_page: 100,
   });
   const own = data.check_runs.filter(
     (run) =>
-      run.app?.id === app.id && run.head_sha === sha && (run.external_id === externalIdOf(repository, sha) || run.name === CHECK_NAME),
+      run.app?.id === app.id && run.head_sha === sha && (run.external_id === externalIdOf(repository, sha, name) || run.name === name),
   );
   own.sort((a, b) => a.id - b.id);
   const first = own[0];
   return first === undefined ? null : { id: first.id, status: first.status, conclusion: first.conclusion, url: first.html_url };
 }
 
-export async function createCheck(octokit: Octokit, repository: RepositoryRef, sha: string, desired: DesiredCheck): Promise<FoundCheck> {
+export async function createCheck(
+  octokit: Octokit,
+  repository: RepositoryRef,
+  sha: string,
+  desired: DesiredCheck,
+  name = CHECK_NAME,
+): Promise<FoundCheck> {
   const { data } = await octokit.rest.checks.create({
     owner: repository.owner,
     repo: repository.name,
-    name: CHECK_NAME,
+    name,
     head_sha: sha,
-    external_id: externalIdOf(repository, sha),
+    external_id: externalIdOf(repository, sha, name),
     status: desired.status === 'completed' ? 'in_progress' : desired.status,
     output: { title: clamp(desired.title, 255), summary: clamp(desired.summary, MAX_OUTPUT) },
     request: { retries: 0 },

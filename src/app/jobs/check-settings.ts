@@ -1,0 +1,38 @@
+import { resolveConfig } from '../../config/resolve.ts';
+import { CONFIG_PATH } from '../../config/schema.ts';
+import { PERMISSIONS } from '../../github/client.ts';
+import { readTextFile, settingsReader } from '../../github/contents.ts';
+import { listChangedFiles } from '../../github/diff.ts';
+import { createCheck, findCheck, SETTINGS_CHECK_NAME, updateCheck } from '../../github/publish/check.ts';
+import type { PullRequest } from '../../github/pull-requests.ts';
+import type { Lang } from '../../model/lang.ts';
+import { renderSettingsCheck } from '../../render/settings-check.ts';
+import type { Dependencies } from './dependencies.ts';
+import type { Target } from './request.ts';
+
+/**
+ * A pull request that changes the settings file gets a check of its own that says, line by line, what is wrong with it. Its version is
+ * read to be judged and never applied: what a pull request may do is decided by its base branch.
+ */
+export async function checkSettings(deps: Dependencies, target: Target, pull: PullRequest, lang: Lang): Promise<void> {
+  const { repository, installationId } = target;
+  const { owner, name } = repository;
+  const octokit = await deps.github.client(installationId, repository, PERMISSIONS.read);
+  const text = await readTextFile(octokit, owner, name, CONFIG_PATH, pull.headSha);
+  // Most pull requests end here, after one request or two.
+  if (text === null || text === (await readTextFile(octokit, owner, name, CONFIG_PATH, pull.baseRef))) return;
+  const changed = await listChangedFiles(octokit, repository, pull.number);
+  if (!changed.some(({ path, status }) => path === CONFIG_PATH && status !== 'removed')) return;
+
+  const parsed = await resolveConfig(settingsReader(octokit), { owner, repo: name, ref: pull.headSha }, deps.catalog);
+  const rendered = renderSettingsCheck({ lang, file: CONFIG_PATH, problems: parsed.ok ? [] : parsed.problems });
+  const desired = { ...rendered, actions: [] };
+  await deps.store.database.exclusively(`settings/${repository.id}/${pull.headSha}`, async () => {
+    const publisher = await deps.github.client(installationId, repository, PERMISSIONS.publish);
+    const app = await deps.github.identity();
+    const found =
+      (await findCheck(publisher, repository, pull.headSha, app, SETTINGS_CHECK_NAME)) ??
+      (await createCheck(publisher, repository, pull.headSha, desired, SETTINGS_CHECK_NAME));
+    await updateCheck(publisher, repository, found.id, desired);
+  });
+}
