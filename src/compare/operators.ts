@@ -19,17 +19,25 @@ interface OperatorTotal {
   readonly shapes: Map<string, { calls: number; ns: number }>;
 }
 
-/** Names of kernels may end in a counter where the profile has no operator types. */
-function stableName(type: string): string {
+/**
+ * Names of kernels may end in a counter where the profile has no operator types; types that the importer took from names have lost their
+ * last digits. `bare`: one of the sides has such types, so both are told apart without.
+ */
+function stableName(type: string, bare: boolean): string {
   let end = type.length;
   while (end > 0 && /[\d_]/.test(type[end - 1]!)) end--;
   // One digit is a version: `MatMulV2`.
-  return end === 0 || type.length - end < 2 ? type : type.slice(0, end);
+  return end === 0 || (!bare && type.length - end < 2) ? type : type.slice(0, end);
+}
+
+function hasTypesFromNames({ job, ranks }: Stand): boolean {
+  return [...ranks.keys()].some((r) => job.ranks[r]!.layout?.typesFromNames === true);
 }
 
 /** Operators of the computing part, by type and input shapes, with how often they ran and how long, per step. */
 export function operatorDetails(head: Stand, base: Stand, smallestMs: number): ContributorDetail[] {
-  const [now, before] = [operatorTotals(head), operatorTotals(base)];
+  const bare = hasTypesFromNames(head) || hasTypesFromNames(base);
+  const [now, before] = [operatorTotals(head, bare), operatorTotals(base, bare)];
   const none: OperatorTotal = { calls: 0, ns: 0, shapes: new Map() };
   const rows = [...new Set([...now.keys(), ...before.keys()])].map((type) => {
     const [h, b] = [now.get(type) ?? none, before.get(type) ?? none];
@@ -41,7 +49,7 @@ export function operatorDetails(head: Stand, base: Stand, smallestMs: number): C
     .slice(0, MAX_DETAILS)
     .map(({ type, h, b, delta }): ContributorDetail => {
       const shape = mainShape(h, b);
-      const place = shape === null || h.calls === 0 || b.calls === 0 ? null : mainPlace(head, base, type, shape);
+      const place = shape === null || h.calls === 0 || b.calls === 0 ? null : mainPlace(head, base, { type, shape, bare });
       const params = { type, shape: shape ?? '', call: (place?.call ?? 0) + 1, of: place?.of ?? 0 };
       return {
         by: 'operator',
@@ -59,13 +67,13 @@ function textOf(shape: string | null, placed: boolean): L10n {
   return placed ? SHAPED_AT_CALL : WITH_SHAPE;
 }
 
-function operatorTotals({ job, ranks }: Stand): Map<string, OperatorTotal> {
+function operatorTotals({ job, ranks }: Stand, bare: boolean): Map<string, OperatorTotal> {
   const out = new Map<string, OperatorTotal>();
   for (const [rank, weights] of ranks) {
     const { tape } = job.ranks[rank]!;
     if (tape === null) continue;
     const totals = tape.types.map((type) => {
-      const name = stableName(type);
+      const name = stableName(type, bare);
       let sum = out.get(name);
       if (sum === undefined) {
         sum = { calls: 0, ns: 0, shapes: new Map() };
@@ -108,9 +116,15 @@ function mainShape(head: OperatorTotal, base: OperatorTotal): string | null {
   return null;
 }
 
+interface Wanted {
+  readonly type: string;
+  readonly shape: string;
+  readonly bare: boolean;
+}
+
 /** The one call among many equal ones that carries most of the change, counted from 0 in the order of the step. */
-function mainPlace(head: Stand, base: Stand, type: string, shape: string): { call: number; of: number } | null {
-  const [now, before] = [byPlace(head, type, shape), byPlace(base, type, shape)];
+function mainPlace(head: Stand, base: Stand, wanted: Wanted): { call: number; of: number } | null {
+  const [now, before] = [byPlace(head, wanted), byPlace(base, wanted)];
   if (now.length !== before.length || now.length < ENOUGH_CALLS) return null;
   const whole = now.reduce((sum, ns, i) => sum + ns - before[i]!, 0);
   const call = now.findIndex((ns, i) => (ns - before[i]!) / whole >= MOST);
@@ -118,17 +132,18 @@ function mainPlace(head: Stand, base: Stand, type: string, shape: string): { cal
 }
 
 /** Time of the first, second, … call in a step, over the steps that stand for the job. */
-function byPlace({ job, ranks }: Stand, type: string, shape: string): number[] {
+function byPlace({ job, ranks }: Stand, { type, shape, bare }: Wanted): number[] {
   const out: number[] = [];
   for (const [rank, weights] of ranks) {
     const { tape } = job.ranks[rank]!;
     if (tape === null) continue;
     const seen = new Map<number, number>();
+    const wanted = tape.types.map((t) => stableName(t, bare) === type);
     for (let i = 0; i < tape.start.length; i++) {
       const step = tape.step[i]!;
       const weight = weights.get(step);
       if (weight === undefined || tape.kind[i] !== COMPUTE) continue;
-      if (stableName(tape.types[tape.type[i]!]!) !== type || shapeOf(tape, i) !== shape) continue;
+      if (!wanted[tape.type[i]!] || shapeOf(tape, i) !== shape) continue;
       const place = seen.get(step) ?? 0;
       seen.set(step, place + 1);
       if (place < MAX_CALLS) out[place] = (out[place] ?? 0) + weight * tape.duration[i]!;
