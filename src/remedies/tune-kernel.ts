@@ -60,4 +60,4 @@ function advise(_finding: Parameters<Remedy['advise']>[0], context: RemedyContex
 }
 
 /** A long kernel that leaves cores, pipes or the cache unused. */
-export default { id: 'tune-kernel', title: TITLE, apis: [], advise } satisfies Remedy;
+export default { id: 'tune-kernel', title: TITLE, apis: [], frameworks: ['PyTorch', 'MindSpore'], advise } satisfies Remedy;
