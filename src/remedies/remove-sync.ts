@@ -20,7 +20,7 @@ const MAIN: Record<Kind, L10n> = {
   ),
   shape: both(
     'A result whose size depends on values makes the host wait: `torch.where` and `masked_fill` keep the shape.',
-    '输出大小取决于数值时 Host 必须等待：`torch.where` 与 `masked_fill` 可保持 shape。',
+    '输出大小取决于数值时 Host 只能等待：`torch.where` 与 `masked_fill` 可保持 shape。',
   ),
   'to-host': both('Copy results to the host only every so many steps, several at once.', '每隔若干迭代再把结果拷回主机，并合并多次拷贝。'),
   copy: both(
@@ -43,8 +43,8 @@ const MAIN: Record<Kind, L10n> = {
 };
 
 const READS = both(
-  'Printing a tensor, turning it into a Python number and testing it in an `if` read a value as well.',
-  '打印张量、转换为 Python 数值、在 `if` 中判断张量，同样会读取数值。',
+  'Printing a tensor, turning it into a Python number and testing it in a condition read a value as well.',
+  '打印张量、转换为 Python 数值、在条件中判断张量，同样会读取数值。',
 );
 const GRAPH = both(
   'Before a graph the wait keeps inputs in use from being overwritten: use two sets of inputs and an event between them.',

@@ -2,7 +2,7 @@ import type { JobFacts } from '../facts/job/index.ts';
 import { GAP_CLASSES, IDLE_CAUSES, type IdleCause } from '../model/facts.ts';
 import type { Finding } from '../model/report.ts';
 
-/** Rows of the account that fit into a report; a job of a thousand ranks keeps those of its first ranks and of the pace-setting one. */
+/** Rows of the account that fit into a report; of a thousand ranks the pace-setting one and the first keep theirs, each step as a whole. */
 const MAX_ROWS = 20_000;
 
 /** Rule that reports the cause of idle time when it is worth a finding. */
@@ -34,9 +34,10 @@ export function idleAccount(job: JobFacts, findings: readonly Finding[]): IdleRo
   for (const r of order) {
     const { rank, steps, idle } = job.ranks[r]!;
     for (const account of idle?.steps ?? []) {
+      if (rows.length + IDLE_CAUSES.length > MAX_ROWS) return rows;
       const us = apportion(IDLE_CAUSES.map((cause) => account[cause]));
       IDLE_CAUSES.forEach((cause, c) => {
-        if (us[c] === 0 || rows.length >= MAX_ROWS) return;
+        if (us[c] === 0) return;
         const finding = findings.find(
           (f) => (RULE_OF[cause] ?? []).includes(f.rule) && (rank === null || f.ranks.length === 0 || f.ranks.includes(rank)),
         );

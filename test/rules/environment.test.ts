@@ -2,10 +2,11 @@ import { describe, expect, test } from 'vitest';
 import type { JobSpec } from '../../lab/simulator/index.ts';
 import type { Report } from '../../src/model/report.ts';
 import { differences, wrongValues } from '../../src/rules/environment/values.ts';
+import { RULES } from '../../src/rules/index.ts';
 import { adviceOf } from '../remedies/situations.ts';
 import { analysePaths } from '../support/grid.ts';
 import { HAVE_PROFILES, PATHS, WHY_SKIPPED } from '../support/real-profiles.ts';
-import { checkOf, findingOf, reportFor } from '../support/simulated.ts';
+import { checkOf, findingOf, reportFor, reportOf, simulated } from '../support/simulated.ts';
 
 const RULE = 'environment';
 const JOB = { ranks: 2, layers: 4, steps: 3 } as const;
@@ -65,10 +66,22 @@ describe('loud: with the symptom', () => {
   });
 
   test('launch blocking is high: every launch is waited for', async () => {
-    const report = await reportFor({ ...JOB, faults: [{ kind: 'launch-blocking' }] });
-    const finding = findingOf(report, RULE)!;
-    expect(finding).toMatchObject({ severity: 'high', confidence: 'high', saving: null });
-    expect(finding.title).toMatch(/every launch waits for the card/);
+    const { ranks } = await simulated({ ...JOB, faults: [{ kind: 'launch-blocking' }] });
+    const own = findingOf(
+      reportOf(
+        ranks,
+        {},
+        RULES.filter((r) => r.id !== 'stream-sync'),
+      ),
+      RULE,
+    )!;
+    expect(own).toMatchObject({ severity: 'high', confidence: 'high', saving: null });
+    expect(own.title).toMatch(/every launch waits for the card/);
+    // With the rule that measures the waits it is the evidence of what that one reports.
+    const report = reportOf(ranks);
+    const measured = findingOf(report, 'stream-sync')!;
+    expect(measured.saving!.perStepMs.likely).toBeGreaterThan(0);
+    expect(findingOf(report, RULE)).toMatchObject({ symptomOf: measured.id, title: own.title, evidence: own.evidence });
   });
 });
 

@@ -10,7 +10,7 @@ import type { Removal } from '../../replay/replay.ts';
 /** Pauses that nobody recorded are looked at from this length on: shorter ones are user code. ms and share of the step. */
 const GUESS_MS = 5;
 const GUESS_SHARE = 0.05;
-const GUESS_COUNT = 3;
+const GUESS_COUNT = 4;
 /** Full collections of the same objects take about the same time. */
 const ALIKE = 1.6;
 /** The collector runs by the number of new objects, wherever the code is; logging, evaluation and checkpoints come at one place. */
