@@ -54,6 +54,8 @@ describe('loud', () => {
     const { finding, headline, truth } = await accuracy({ ranks: 4, layers: 6, faults: [hot] }, hot, RULE);
     expect(finding.ranks).toEqual([1]);
     expect(Math.abs(headline - truth)).toBeLessThan(0.2 * truth);
+    // 24 exchanges of 8,192 tokens of 2,048 bytes, three quarters of which leave the card; rank 1 has 1.8 times as many.
+    expect(finding.evidence[2]!.text).toMatch(/rank 1 moves 543\.\d\sMB per step, the mean of its group 302\.\d\sMB/);
   });
 
   test('with members missing: a bound', async () => {

@@ -51,6 +51,31 @@ function balanceOf(job: JobFacts, group: ExpertGroup): Balance {
   };
 }
 
+/** What each rank of the group moves in its all-to-all calls, per step; null when the profile does not tell. */
+function exchanged(job: JobFacts, group: ExpertGroup): RawEvidence | null {
+  const used = new Set<number | null>(job.steps.used);
+  const bytes = group.ranks.map((r) =>
+    sum(
+      job.ranks[r]!.collectives.filter(
+        (c) => c.group === group.hash && /^alltoall/i.test(c.op) && (c.step === null || used.has(c.step)),
+      ).map((c) => c.bytes / stepCount(job)),
+    ),
+  );
+  const most = bytes.indexOf(Math.max(...bytes));
+  if (bytes.some((b) => !(b > 0))) return null;
+  return {
+    message: {
+      text: {
+        en: 'all-to-all: rank {rank:text} moves {bytes:bytes} per step, the mean of its group {mean:bytes}',
+        zh: 'all-to-all：卡 {rank:text} 每迭代传输 {bytes:bytes}，组内平均 {mean:bytes}',
+      },
+      params: { rank: job.ranks[group.ranks[most]!]!.rank ?? '?', bytes: bytes[most]!, mean: sum(bytes) / bytes.length },
+    },
+    file: 'communication.json',
+    rank: group.ranks[most]!,
+  };
+}
+
 /** Every rank gets the mean of each multiplication, at its own speed. */
 function removalOf(balances: readonly Balance[]): Removals {
   const durations = new Map<number, Map<number, number>>();
@@ -185,6 +210,8 @@ export default defineRule({
         duration: tape.duration[node]!,
       },
     ];
+    const sent = exchanged(job, worst.group);
+    if (sent !== null) evidence.push(sent);
     const partial = loud.some((b) => b.group.missing > 0);
     const data = dataConfidence(job, false);
     return {
