@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
@@ -6,10 +6,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdviseError } from '../../src/base/errors.ts';
 import { cellNumber, cellText, scanCsv } from '../../src/importers/scan-csv.ts';
 import { scanTrace } from '../../src/importers/scan-trace.ts';
-import { factsFromJson } from '../../src/model/facts-json.ts';
+import { factsFromJson, factsToJson } from '../../src/model/facts-json.ts';
 import { openSource } from '../../src/sources/index.ts';
 import { readWhole } from '../../src/sources/source.ts';
 import { tarOf, zipOf } from '../support/archives.ts';
+import { withWrittenJob } from '../support/grid.ts';
+import { factsOf } from '../support/simulated.ts';
 
 /* What the fuzz harness found, each as small as it could be made. */
 let folder = '';
@@ -135,4 +137,16 @@ test('a cell of megabytes is cut to what a digest accepts', async () => {
     texts.push(cellText(row, 0));
   });
   expect(texts.map((t) => t?.length)).toEqual([16_384]);
+});
+
+test('a capture without step marks whose host waits: its digest is read again', async () => {
+  await withWrittenJob({ ranks: 1, steps: 2, layers: 2 }, async (dir) => {
+    for (const name of readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((n) => n.endsWith('trace_view.json'))) {
+      const path = join(dir, name);
+      writeFileSync(path, readFileSync(path, 'utf8').replaceAll('ProfilerStep#', 'Step '));
+    }
+    const ranks = await factsOf(dir);
+    expect(ranks[0]!.tape!.syncs.start.length).toBeGreaterThan(0);
+    expect(factsFromJson(factsToJson(ranks))).toHaveLength(1);
+  });
 });

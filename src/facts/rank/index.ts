@@ -44,7 +44,7 @@ export function rankFacts(capture: RankCapture): RankFacts {
   const syncs = hostSyncs(capture, operators);
   const rawTape = buildTape(capture, windows, syncs);
   const { calls, nodeCall } = collectiveFacts(capture, windows, rawTape);
-  const tape: Tape | null = rawTape === null ? null : { ...rawTape, collective: nodeCall };
+  const tape: Tape | null = rawTape === null ? null : { ...rawTape, collective: nodeCall, syncs: waitsOf(rawTape, windows) };
   const idle = idleIntervals(tape, windows);
   // A pause of the collector inside a fetch is the collector's.
   const collected =
@@ -156,6 +156,11 @@ function kernelWorkOf(
     optimizers,
     frequency,
   };
+}
+
+/** Without step marks there is no account of the host, and no list of its waits to point to. */
+function waitsOf({ syncs }: Tape, windows: readonly StepWindow[]): Tape['syncs'] {
+  return windows.length > 0 ? syncs : { ...syncs, site: new Int32Array(syncs.site.length).fill(-1) };
 }
 
 /** The rows that matter: longest first, bounded, so that the facts of a rank stay small. */
