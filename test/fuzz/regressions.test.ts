@@ -50,9 +50,7 @@ test('a zip entry that begins behind the end of the file is refused', async () =
   const zip = zipOf([{ name: 'a.json', data: '{}' }]);
   const directory = zip.indexOf('PK\x01\x02', 0, 'latin1');
   zip.writeUInt32LE(zip.length - 4, directory + 42);
-  const source = await openSource(file('offset.zip', zip));
-  await expect(readWhole(source.entries[0]!, 100)).rejects.toBeInstanceOf(AdviseError);
-  await source.close();
+  await expect(openSource(file('offset.zip', zip))).rejects.toBeInstanceOf(AdviseError);
 });
 
 test('a tar that breaks off while a file is written leaves nothing behind', async () => {
