@@ -138,7 +138,7 @@ export function idleByCause(tape: Tape, idle: Intervals, owners: IdleOwners): Sh
     loader: take(owners.loader),
     preparation: take(owners.preparation),
     launch: EMPTY,
-    collective: set(handed),
+    collective: subtract(set(handed), staged),
     dependency: subtract(onDevice, staged),
     unexplained: EMPTY,
   };
