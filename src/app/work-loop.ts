@@ -14,6 +14,7 @@ import type { ServerOptions } from './env.ts';
 import type { Dependencies } from './jobs/dependencies.ts';
 import { handleSubject } from './jobs/handle-subject.ts';
 import { ingest } from './jobs/ingest.ts';
+import { noteAbsence, noteAlive, reconcile } from './jobs/reconcile.ts';
 import { createSemaphore } from './jobs/semaphore.ts';
 import { prune, sweep } from './jobs/sweep.ts';
 import { createKillPoint } from './kill-point.ts';
@@ -77,6 +78,8 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
     now: Date.now,
   };
 
+  await noteAbsence(deps);
+  await noteAlive(deps);
   await opened.queue.work((subject) => handleSubject(deps, subject), CONCURRENCY);
 
   let ingesting: Promise<unknown> | null = null;
@@ -98,7 +101,8 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
   };
   let sweeping: Promise<unknown> | null = null;
   const runSweep = (): void => {
-    sweeping ??= sweep(deps)
+    sweeping ??= noteAlive(deps)
+      .then(() => sweep(deps))
       .catch((error: unknown) => log.error({ err: error }, 'sweep failed'))
       .finally(() => {
         sweeping = null;
@@ -112,6 +116,11 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
       })
       .catch((error: unknown) => {
         if (!controller.signal.aborted) log.warn({ err: error }, 'missed deliveries could not be asked for');
+      });
+    opened.store.database
+      .exclusively('reconcile', () => reconcile(deps))
+      .catch((error: unknown) => {
+        if (!controller.signal.aborted) log.warn({ err: error }, 'what was missed could not be looked for');
       });
   };
   wake();

@@ -37,6 +37,8 @@ export interface GitHub {
   identity(): Promise<AppIdentity>;
   /** A client whose token reaches one repository with the given permissions and nothing else. Tokens are kept in memory until they are old. */
   client(installationId: number, repository: RepositoryRef, permissions: TokenPermissions): Promise<Octokit>;
+  /** A client whose token reaches every repository of the installation, for looking through them. */
+  installation(installationId: number, permissions: TokenPermissions): Promise<Octokit>;
 }
 
 export interface GitHubOptions {
@@ -94,6 +96,22 @@ export function createGitHub(options: GitHubOptions): GitHub {
     return { id: data.id, slug: data.slug };
   }
 
+  async function clientFor(installationId: number, repositories: number[] | null, permissions: TokenPermissions): Promise<Octokit> {
+    const key = JSON.stringify([installationId, repositories, permissions]);
+    let entry = tokens.get(key);
+    if (entry === undefined || Date.now() - entry.mintedAt > TOKEN_REUSE_MS) {
+      const { data } = await app.request('POST /app/installations/{installation_id}/access_tokens', {
+        installation_id: installationId,
+        ...(repositories === null ? {} : { repository_ids: repositories }),
+        permissions,
+      });
+      entry = { token: data.token, mintedAt: Date.now() };
+      if (tokens.size > 500) tokens.clear();
+      tokens.set(key, entry);
+    }
+    return new ProbotOctokit({ ...common, ...throttle(`installation-${installationId}`), auth: { token: entry.token } });
+  }
+
   return {
     app,
     identity() {
@@ -103,21 +121,8 @@ export function createGitHub(options: GitHubOptions): GitHub {
       });
       return identity;
     },
-    async client(installationId, repository, permissions) {
-      const key = JSON.stringify([installationId, repository.id, permissions]);
-      let entry = tokens.get(key);
-      if (entry === undefined || Date.now() - entry.mintedAt > TOKEN_REUSE_MS) {
-        const { data } = await app.request('POST /app/installations/{installation_id}/access_tokens', {
-          installation_id: installationId,
-          repository_ids: [repository.id],
-          permissions,
-        });
-        entry = { token: data.token, mintedAt: Date.now() };
-        if (tokens.size > 500) tokens.clear();
-        tokens.set(key, entry);
-      }
-      return new ProbotOctokit({ ...common, ...throttle(`installation-${installationId}`), auth: { token: entry.token } });
-    },
+    client: (installationId, repository, permissions) => clientFor(installationId, [repository.id], permissions),
+    installation: (installationId, permissions) => clientFor(installationId, null, permissions),
   };
 }
 

@@ -304,6 +304,9 @@ export async function concludeOverdue(deps: Dependencies, target: Target, pr: nu
   const settings = await readSettings(deps, target, pull.baseRef, octokit);
   const config = settings.ok ? settings.value : DEFAULT_CONFIG;
   if (pull.headSha !== sha) return concludeOpenCheck(deps, place, plainCheck('superseded', config.lang));
+  // The event that announced the profile may have been lost.
+  const common = { run: null, wanted: null, isAsked: false, mayReuse: false, isRetry: false };
+  if ((await analysePullRequest(deps, { target, pr, headSha: sha, ...common })) !== 'waiting') return;
   await publish(deps, {
     target,
     pull,
