@@ -215,7 +215,7 @@ const NO_MARKS: L10n = {
 const WORLD: L10n = { en: '{now:int} ranks, on the GPU {before:int}', zh: '{now:int} 张卡，GPU 侧 {before:int} 张' };
 const SOME_RANKS: L10n = {
   en: 'the traces of {n:int} of {before:int} GPU ranks are here',
-  zh: 'GPU 侧 {before:int} 个 rank 中只有 {n:int} 个的 trace',
+  zh: 'GPU 侧 {before:int} 张卡中只有 {n:int} 张的 trace',
 };
 const LIMITED: L10n = {
   en: 'the GPU trace is too long: only its first {kept:int} of {all:int} steps are read',
