@@ -92,6 +92,26 @@ describe('the same report', () => {
       expect(rules).toContain(rule);
   });
 
+  test('what held up the host, and whose each idle ms is', async () => {
+    const spec = {
+      ranks: 2,
+      layers: 4,
+      level: 2 as const,
+      faults: [
+        { kind: 'stream-sync' as const },
+        { kind: 'gc-pause' as const, ms: 20 },
+        { kind: 'alloc-stall' as const, ms: 20 },
+        { kind: 'batch-preparation' as const, ms: 20 },
+        { kind: 'pageable-copy' as const, mb: 60 },
+      ],
+    };
+    const report = await withWrittenJob(spec, (path) => expectSame([path]));
+    const rules = report.findings.map((f) => f.rule);
+    for (const rule of ['gc-pause', 'memory-alloc-stall', 'batch-preparation', 'h2d-copy']) expect(rules).toContain(rule);
+    expect(report.views.idleAccount.length).toBeGreaterThan(10);
+    expect(report.totals.unexplainedIdleMs).not.toBeNull();
+  });
+
   test('captures that were not chosen stay named', async () => {
     const report = await expectSame([
       await write('up', {

@@ -448,6 +448,14 @@ describe('the same simulated job in both exports', () => {
     ['buffer broadcast', { ranks: 3, faults: [{ kind: 'buffer-broadcast' }] }, 'ddp-buffer-broadcast'],
     ['layout', { ranks: 2, faults: [{ kind: 'layout' }] }, 'transpose-hotspot'],
     ['small ops', { ranks: 2, faults: [{ kind: 'small-ops' }] }, 'small-op-fragmentation'],
+    ['values read in the loop', { ranks: 2, faults: [{ kind: 'stream-sync' }] }, 'stream-sync'],
+    ['drains around collectives', { ranks: 2, faults: [{ kind: 'stream-sync', of: 'collective' }] }, 'stream-sync'],
+    ['launch blocking', { ranks: 2, faults: [{ kind: 'launch-blocking' }] }, 'stream-sync'],
+    ['collections', { ranks: 2, faults: [{ kind: 'gc-pause' }] }, 'gc-pause'],
+    ['an emptied cache', { ranks: 2, faults: [{ kind: 'alloc-stall', emptyCache: true }] }, 'memory-alloc-stall'],
+    ['batch preparation', { ranks: 2, faults: [{ kind: 'batch-preparation', shows: 'frames' }] }, 'batch-preparation'],
+    ['copies from pageable memory', { ranks: 2, level: 2, faults: [{ kind: 'pageable-copy' }] }, 'h2d-copy'],
+    ['a slow host', { ranks: 2, faults: [{ kind: 'host-bound' }] }, 'host-bound-launch'],
     ['stage imbalance', { ranks: 4, pp: 2, era: '2025-11', level: 2, faults: [{ kind: 'stage-imbalance' }] }, 'stage-imbalance'],
   ];
 
@@ -468,6 +476,7 @@ describe('the same simulated job in both exports', () => {
     sameFigures(text!.job, db!.job, 'job', ['device']);
     sameFigures(text!.breakdown, db!.breakdown, 'breakdown', ['source']);
     sameFigures(text!.totals, db!.totals, 'totals', []);
+    sameFigures(text!.views.idleAccount, db!.views.idleAccount, 'idle account', []);
     sameFigures(
       text!.findings.map((f) => f.saving),
       db!.findings.map((f) => f.saving),

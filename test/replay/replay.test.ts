@@ -179,6 +179,54 @@ describe('whatever is removed', () => {
   });
 });
 
+describe('a host that no longer waits', () => {
+  const HIDDEN = { ranks: 2, faults: [{ kind: 'stream-sync' as const, hidden: true }] };
+  const WAITS = [
+    HIDDEN,
+    { ranks: 2, faults: [{ kind: 'stream-sync' as const }] },
+    { ranks: 2, faults: [{ kind: 'stream-sync' as const, of: 'collective' as const }] },
+    { ranks: 2, faults: [{ kind: 'launch-blocking' as const }] },
+    { ranks: 4, pp: 2 as const, faults: [{ kind: 'stream-sync' as const, of: 'collective' as const }] },
+    { ranks: 2, faults: [{ kind: 'pageable-copy' as const }] },
+  ];
+  const all = (job: JobFacts): Removals =>
+    new Map(
+      job.ranks.map((r, i) => {
+        const waits = new Set(r.tape!.syncs.start.keys());
+        const copies = new Set(r.host!.copies.calls.map((c) => c.node).filter((node) => node >= 0));
+        return [i, { syncs: waits, undelayed: copies }] as const;
+      }),
+    );
+
+  test.each(WAITS)('with its waits the observed steps come back: %j', async (spec) => {
+    const model = modelOf(jobFacts((await simulated(spec)).ranks));
+    expect(model.error).toBeLessThan(0.01);
+  });
+
+  test.each(WAITS)('without any wait the step never gets longer, and nothing runs before it is launched: %j', async (spec) => {
+    const job = jobFacts((await simulated(spec)).ranks);
+    const model = modelOf(job);
+    const { stepMs, totalMs } = run(model, all(job));
+    expect(totalMs).toBeLessThanOrEqual(model.base.totalMs + 1e-6);
+    const busiest = Math.max(...job.ranks.map((r) => r.steps[1]!.breakdown.computingMs));
+    for (const ms of stepMs.slice(1)) expect(ms).toBeGreaterThanOrEqual(0.99 * busiest);
+  });
+
+  test('waits that the card is busy in save nothing', async () => {
+    const job = jobFacts((await simulated(HIDDEN)).ranks);
+    const model = modelOf(job);
+    const events: Removals = new Map(
+      job.ranks.map((r, i) => {
+        const wanted = r.host!.syncs.map((s) => s.kind === 'event');
+        const syncs = new Set([...r.tape!.syncs.start.keys()].filter((k) => wanted[r.tape!.syncs.site[k]!] === true));
+        expect(syncs.size).toBeGreaterThan(1);
+        return [i, { syncs }] as const;
+      }),
+    );
+    expect(fallOf(model, events)).toBeLessThan(0.01 * median(model.base.stepMs));
+  });
+});
+
 test('ranks without launches or without steps have no replay', async () => {
   const { ranks } = await simulated({ ranks: 2 });
   const bare = { ...ranks[0]!, capabilities: new Set([...ranks[0]!.capabilities].filter((c) => c !== 'launches')) };
