@@ -1,9 +1,8 @@
-import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
 import { count } from './reading/params.ts';
-import { isReleaseAtLeast, sinceNote } from './reading/versions.ts';
 import { both, filled, listed, prose } from './wording/bilingual.ts';
 import { torchNpuPage } from './wording/documents.ts';
+import { compileFormulas, lazyFusion } from './wording/fusing.ts';
 
 const TITLE = both('Compute the formula in fewer passes over memory', '减少公式对内存的往返次数');
 
@@ -28,29 +27,19 @@ const CHECK = both(
   '验证：下一次 profile 中该 shape 的 kernel 减少，且 loss 一致。',
 );
 
-function compile(context: RemedyContext): L10n | null {
-  const since = sinceNote(context.torchNpu, '7.3.0');
-  if (since === null || context.soc === 'gen-1') return null;
-  return both(
-    `With static shapes, \`torch.compile\` fuses element-wise formulas${since.en}.`,
-    `shape 固定时，\`torch.compile\` 可融合逐元素公式${since.zh}。`,
-  );
-}
-
-function lazyFusion(context: RemedyContext): L10n | null {
-  const isThere = context.soc === 'A2' || context.soc === 'A3';
-  if (!isThere || isReleaseAtLeast(context.torchNpu, '26.1.0') !== true) return null;
-  return both(
-    '`TORCH_NPU_LAZY_FUSION=True` fuses element-wise operators without a change of code: measure it.',
-    '`TORCH_NPU_LAZY_FUSION=True` 无需改代码即可融合逐元素算子：需实测。',
-  );
-}
-
 function advise(_finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
   const kernels = count(context.params, 'kernels');
   return {
     title: TITLE,
-    text: prose(kernels === null ? null : filled(MANY, { kernels }), FUSED_CALL, compile(context), lazyFusion(context), HALF, CHUNK, CHECK),
+    text: prose(
+      kernels === null ? null : filled(MANY, { kernels }),
+      FUSED_CALL,
+      compileFormulas(context),
+      lazyFusion(context),
+      HALF,
+      CHUNK,
+      CHECK,
+    ),
     code: null,
     preconditions: listed(
       both('Rounding may differ: compare the loss curve.', '舍入可能不同：需对比 loss 曲线。'),

@@ -17,6 +17,7 @@ import easeContention from './ease-contention.ts';
 import expandableSegments from './expandable-segments.ts';
 import expertBalance from './expert-balance.ts';
 import findLateRank from './find-late-rank.ts';
+import fuseChain from './fuse-chain.ts';
 import fuseFormula from './fuse-formula.ts';
 import fuseSmallOps from './fuse-small-ops.ts';
 import gcTuning from './gc-tuning.ts';
@@ -39,6 +40,8 @@ import removeSync from './remove-sync.ts';
 import setEnvironment from './set-environment.ts';
 import steadyHost from './steady-host.ts';
 import tuneKernel from './tune-kernel.ts';
+import useAffinityApi from './use-affinity-api.ts';
+import useFusedOptimizer from './use-fused-optimizer.ts';
 
 export const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   ['align-messages', alignMessages],
@@ -58,6 +61,7 @@ export const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   ['expandable-segments', expandableSegments],
   ['expert-balance', expertBalance],
   ['find-late-rank', findLateRank],
+  ['fuse-chain', fuseChain],
   ['fuse-formula', fuseFormula],
   ['fuse-small-ops', fuseSmallOps],
   ['gc-tuning', gcTuning],
@@ -80,4 +84,6 @@ export const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   ['set-environment', setEnvironment],
   ['steady-host', steadyHost],
   ['tune-kernel', tuneKernel],
+  ['use-affinity-api', useAffinityApi],
+  ['use-fused-optimizer', useFusedOptimizer],
 ]);

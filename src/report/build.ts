@@ -330,14 +330,43 @@ function resolveWaiting(job: JobFacts, drafts: Draft[]): void {
   }
 }
 
-/** A cause that two rules see is told once, by the rule that owns it. */
+/** Device tasks that go or change with a finding, by rank. */
+function tasksOf({ removal }: RawFinding): Map<number, Set<number>> {
+  const out = new Map<number, Set<number>>();
+  for (const [rank, { nodes, durations }] of removal?.likely ?? []) {
+    const tasks = new Set([...(nodes ?? []), ...(durations?.keys() ?? [])]);
+    if (tasks.size > 0) out.set(rank, tasks);
+  }
+  return out;
+}
+
+/** Part of one finding's device tasks that are another's, too, 0..1; null when one of them is not about tasks. */
+function sharedTasks(of: RawFinding, other: RawFinding): number | null {
+  const own = tasksOf(of);
+  const theirs = tasksOf(other);
+  if (own.size === 0 || theirs.size === 0) return null;
+  let all = 0;
+  let shared = 0;
+  for (const [rank, tasks] of own) {
+    all += tasks.size;
+    for (const task of tasks) if (theirs.get(rank)?.has(task)) shared++;
+  }
+  return shared / all;
+}
+
+/** Findings about the same tasks share most of them; others meet on a rank. */
+function isOwnedBy(d: Draft, o: Draft): boolean {
+  if (!(d.raw.explainedBy ?? []).includes(o.finding.rule)) return false;
+  const shared = sharedTasks(d.raw, o.raw);
+  if (shared !== null) return shared >= EXPLAINED;
+  return o.raw.ranks.length === 0 || d.raw.ranks.length === 0 || o.raw.ranks.some((r) => d.raw.ranks.includes(r));
+}
+
+/** A cause that two rules see is told once, by the rule that owns it. Where each may own the other, the first one does. */
 function resolveExplained(drafts: Draft[]): void {
-  for (const d of drafts) {
-    const owners = d.raw.explainedBy ?? [];
-    const meets = (o: Draft): boolean =>
-      o.raw.ranks.length === 0 || d.raw.ranks.length === 0 || o.raw.ranks.some((r) => d.raw.ranks.includes(r));
+  for (const [at, d] of drafts.entries()) {
     const owner = drafts.find(
-      (o) => o !== d && owners.includes(o.finding.rule) && o.raw.symptomOf === null && !o.raw.information && meets(o),
+      (o, i) => o !== d && o.raw.symptomOf === null && !o.raw.information && isOwnedBy(d, o) && (i < at || !isOwnedBy(o, d)),
     );
     if (owner === undefined) continue;
     markExplained(d, owner.finding.id);

@@ -1,3 +1,4 @@
+import { FUSION_PATTERNS } from '../../src/model/facts.ts';
 import type { Advice, Remedy, RemedyContext, Soc } from '../../src/model/remedy.ts';
 import type { SourceTree } from '../../src/model/source-tree.ts';
 import { REMEDIES } from '../../src/remedies/index.ts';
@@ -83,6 +84,7 @@ export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
     { kind: 'ranks-missing', present: 6, worldSize: null },
     {},
   ],
+  'fuse-chain': [{ chains: 48, types: 'Abs, Adds, Log, Muls' }, {}],
   'fuse-formula': [{ kernels: 4, types: 'Cast, Sub, Exp' }, {}],
   'fuse-small-ops': [
     { where: 'optimizer', kernels: 900, pattern: 'Mul, Add', taskQueue: null },
@@ -170,6 +172,23 @@ export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
   'place-groups': [{ size: 8, cards: 8 }, {}],
   'rebalance-stages': [{ stages: 4, longest: 2, excessMs: 30 }, { stages: 4, longest: 0, microBatches: 8 }, {}],
   'release-tensors': [{ operators: 'aten::add, aten::cat' }, { operators: '' }],
+  'use-affinity-api': [
+    ...FUSION_PATTERNS.map((pattern) => ({ pattern, trains: true, split: true, form: 'tanh' })),
+    { pattern: 'swiglu', trains: true, split: false },
+    { pattern: 'gelu', form: 'erf' },
+    { pattern: 'expert-loop', trains: false },
+    {},
+  ],
+  'use-fused-optimizer': [
+    { what: 'update', optimizer: 'AdamW', kind: 'foreach', tensors: 160 },
+    { what: 'update', optimizer: 'Adam', kind: 'combined', tensors: null },
+    { what: 'update', optimizer: 'SGD', kind: 'loop', tensors: 24 },
+    { what: 'update', optimizer: 'RMSprop', kind: 'loop', tensors: 24 },
+    { what: 'update', optimizer: 'Adadelta', kind: 'loop', tensors: 24 },
+    { what: 'update', optimizer: 'DistributedOptimizer', kind: 'loop', tensors: null },
+    { what: 'zero-grad', optimizer: 'AdamW', kind: '' },
+    {},
+  ],
   'tune-kernel': [{ reason: 'cores', types: 'Resize', cores: 40 }, { reason: 'cores' }, { reason: 'pipes' }, { reason: 'cache' }, {}],
 };
 

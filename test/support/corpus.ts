@@ -57,6 +57,8 @@ const FAMILIES: readonly Fault[] = [
   { kind: 'expert-imbalance', off: true },
   { kind: 'small-messages', off: true },
   { kind: 'small-ops', where: 'forward', off: true },
+  { kind: 'unfused', of: 'rms-norm', off: true },
+  { kind: 'unfused', of: 'swiglu', off: true },
   { kind: 'hidden-loader' },
 ];
 

@@ -156,6 +156,15 @@ export function expectationOf(spec: JobSpec, fault: Fault): Expectation | null {
       return null;
     case 'frequency-drop':
       return fault.idle === true ? null : { fault, rule: 'frequency-drop', ranks: fault.ranks ?? all };
+    case 'unfused':
+      return { fault, rule: 'affinity-api', ranks: all };
+    case 'elementwise-chain':
+      return { fault, rule: 'fusible-sequence', ranks: all };
+    case 'unfused-optimizer':
+    case 'zero-fill':
+      return { fault, rule: 'unfused-optimizer', ranks: all };
+    case 'look-alike':
+      return null;
   }
 }
 
@@ -293,6 +302,26 @@ export function singleFaults(ranks: number): Fault[] {
     ...hostFaults(),
     ...computeFaults(ranks),
     ...communicationFaults(ranks),
+    ...fusionFaults(),
+  ];
+}
+
+/** What is written out although one kernel computes it, and what only looks like it. */
+export function fusionFaults(): Fault[] {
+  return [
+    { kind: 'unfused', of: 'rms-norm' },
+    { kind: 'unfused', of: 'swiglu' },
+    { kind: 'unfused', of: 'gelu' },
+    { kind: 'unfused', of: 'rotary' },
+    { kind: 'unfused', of: 'attention' },
+    { kind: 'unfused', of: 'masked-softmax' },
+    { kind: 'unfused', of: 'expert-loop' },
+    { kind: 'unfused', of: 'transposed-product' },
+    { kind: 'elementwise-chain' },
+    { kind: 'unfused-optimizer' },
+    { kind: 'unfused-optimizer', how: 'loop' },
+    { kind: 'zero-fill' },
+    { kind: 'look-alike' },
   ];
 }
 
@@ -384,6 +413,15 @@ export function pairs(ranks: number): { pp: 1 | 2; faults: [Fault, Fault] }[] {
     { pp: 2, faults: [{ kind: 'stage-imbalance' }, { kind: 'layout' }] },
     { pp: 2, faults: [{ kind: 'layout' }, { kind: 'small-ops' }] },
     { pp: 1, faults: [{ kind: 'aicpu-op' }, { kind: 'cast-pair' }] },
+    { pp: 1, faults: [{ kind: 'unfused', of: 'rms-norm' }, { kind: 'unfused-optimizer' }] },
+    // The loader sets the pace, so that the formula costs nothing.
+    {
+      pp: 1,
+      faults: [
+        { kind: 'slow-loader', sampleMs: 450 },
+        { kind: 'unfused', of: 'swiglu' },
+      ],
+    },
     { pp: 1, faults: [{ kind: 'frequency-drop', ranks: [late] }, { kind: 'small-ops' }] },
   ];
 }

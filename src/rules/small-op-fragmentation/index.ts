@@ -164,6 +164,7 @@ export default defineRule({
           },
           information: false,
           symptomOf: null,
+          explainedBy: ['affinity-api'],
           frames: largest.frame === null ? [] : [largest.frame],
           remedies: [
             {

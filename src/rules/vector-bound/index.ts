@@ -120,7 +120,7 @@ export default defineRule({
           },
           information: false,
           symptomOf: null,
-          explainedBy: ['fusible-sequence'],
+          explainedBy: ['affinity-api', 'fusible-sequence'],
           frames: chains.flatMap((c) => (c.frame === null ? [] : [c.frame])).slice(0, 1),
           remedies: [{ id: 'fuse-formula', params: { kernels, types: chains[0]!.types.slice(0, 6).join(', ') } }],
           hotspot: `chain:${chains[0]!.types.join()}:${chains[0]!.shape}`,
