@@ -7,6 +7,7 @@ import type { Dependencies } from '../../src/app/jobs/dependencies.ts';
 import { handleSubject } from '../../src/app/jobs/handle-subject.ts';
 import { ingest } from '../../src/app/jobs/ingest.ts';
 import { sweep } from '../../src/app/jobs/sweep.ts';
+import { AdviseError } from '../../src/base/errors.ts';
 import { createGitHub } from '../../src/github/client.ts';
 import { createLogger } from '../../src/github/log.ts';
 import { createOutboundPolicy } from '../../src/github/outbound.ts';
@@ -49,11 +50,11 @@ beforeAll(async () => {
     github: createGitHub({ appId: 4242, privateKey: hub.privateKeyPem, apiUrl: hub.apiUrl, userAgent: 'test', throttle: false, log }),
     analysis: {
       analyse: async () => {
-        throw new Error('there is nothing to analyse here');
+        throw new AdviseError('analysis-memory', 'the analysis was asked for', 'Nothing to do.');
       },
       parts: async () => [],
     },
-    policy: createOutboundPolicy([], hub.apiUrl),
+    policy: createOutboundPolicy([new URL(hub.blobUrl).host], hub.apiUrl),
     catalog: undefined,
     log,
     options: {
@@ -131,6 +132,17 @@ describe('the deadline', () => {
     await sweep(deps);
     await workOff();
     expect(hub.view(pull).checks).toMatchObject([{ status: 'completed', conclusion: 'neutral' }]);
+  });
+
+  it('looks for the profile first: the event that announced it may be lost', async () => {
+    const pull = repository.openPullRequest({ author: 'alice', branch: 'late', title: 'late', changes: { 'train.py': '# late\n' } });
+    await take(head(pull, 'open-late'));
+    const run = repository.addWorkflowRun({ pr: pull, status: 'completed', conclusion: 'success' });
+    repository.addArtifact(run, { name: 'npu-profile', zipBuffer: Buffer.from('PK') });
+    clock += 31 * 60_000;
+    await sweep(deps);
+    await workOff();
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'completed', summary: expect.stringContaining('the analysis was asked for') }]);
   });
 
   it('tries again later when GitHub does not answer', async () => {
