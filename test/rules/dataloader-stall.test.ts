@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { accuracy, checkOf, findingOf, reportFor } from '../support/simulated.ts';
+import { rankFacts } from '../../src/facts/rank/index.ts';
+import { readOnly, traceEvents, ts } from '../support/profile-text.ts';
+import { accuracy, checkOf, findingOf, reportFor, reportOf } from '../support/simulated.ts';
 
 const RULE = 'dataloader-stall';
 
@@ -14,6 +16,27 @@ describe('quiet', () => {
     const report = await reportFor({ ranks: 2, faults: [{ kind: 'hidden-loader' }] });
     expect(findingOf(report, RULE)).toBeUndefined();
     expect(report.findings.filter((f) => (f.saving?.perStepMs.ceiling ?? 0) > 0)).toEqual([]);
+  });
+
+  test('Python frames of a loader, nested as they are, count nothing by themselves or again', async () => {
+    // Other tools add up every frame whose name holds "dataloader", the outer ones with the inner ones.
+    const frames = [
+      'torch/utils/data/dataloader.py(631): __next__',
+      'torch/utils/data/dataloader.py(675): _next_data',
+      'my_dataloader.py(7): f',
+    ];
+    const events = traceEvents({ steps: 3 });
+    for (let s = 0; s < 3; s++)
+      for (const [i, name] of frames.entries())
+        events.push({ ph: 'X', name, pid: 1, tid: 11, ts: ts(s * 10_000 + 5 + i), dur: 4_000 - 2 * i, cat: 'python_function', args: {} });
+    const read = async (list: object[]) => rankFacts(await readOnly({ 'rank0/trace_view.json': JSON.stringify(list) }));
+    const [bare, framed] = [await read(traceEvents({ steps: 3 })), await read(events)];
+    expect(framed.loader!.fetches).toEqual(bare.loader!.fetches);
+    expect(findingOf(reportOf([framed]), RULE)).toBeUndefined();
+    // Without a fetch event they do not make one.
+    const without = await read(events.filter((e) => !('name' in e && String(e.name).startsWith('enumerate(DataLoader)'))));
+    expect(without.loader).toBeNull();
+    expect(checkOf(reportOf([without]), RULE)).toMatchObject({ outcome: 'notApplicable' });
   });
 
   test('a rank that waits for a slow card is not said to wait for data', async () => {
