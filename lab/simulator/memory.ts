@@ -1,27 +1,6 @@
 import type { Capture } from './capture.ts';
 import type { HostOp } from './des.ts';
-
-/** What the memory of each rank looks like. The tables are written only when a job has one; time is not affected. */
-export interface MemorySpec {
-  /** weights, gradients and optimizer state, default 9 GiB */
-  baseGb?: number;
-  /** activations of one step, default 6 GiB */
-  stepGb?: number;
-  /** reserved beyond the peak, default 0.3 GiB */
-  unusedGb?: number;
-  /** never released, MiB per step */
-  growMb?: number;
-  /** a block that fits in what is unused, but not in one piece, MiB: in each step the allocator takes that much more from the device */
-  splinterMb?: number;
-  /** the optimizer state comes only with the first captured step */
-  stateInFirstStep?: boolean;
-  /** the allocator gives memory back at the end of each step and takes it again (`empty_cache` in the loop) */
-  churn?: boolean;
-  /** HCCL and runtime, default 0.7 GiB */
-  otherGb?: number;
-  /** memory of the card as `ci_run` records it; default not recorded */
-  deviceGb?: number;
-}
+import type { MemorySpec } from './spec.ts';
 
 /** A block of the caching allocator; `end` is -1 when it is not released in the capture. ns, bytes. */
 export interface Block {

@@ -1,5 +1,4 @@
 import { CARDS_PER_NODE, nodeOf } from './groups.ts';
-import type { MemorySpec } from './memory.ts';
 
 /** One user frame of a Python call stack. */
 export interface CodeSite {
@@ -246,6 +245,28 @@ export type HostFault =
   | { kind: 'host-bound' /** host time multiplier of all ranks, default 5 */; factor?: number; hidden?: boolean };
 
 export type FaultKind = Fault['kind'];
+
+/** What the memory of each rank looks like. The tables are written only when a job has one; time is not affected. */
+export interface MemorySpec {
+  /** weights, gradients and optimizer state, default 9 GiB */
+  baseGb?: number;
+  /** activations of one step, default 6 GiB */
+  stepGb?: number;
+  /** reserved beyond the peak, default 0.3 GiB */
+  unusedGb?: number;
+  /** never released, MiB per step */
+  growMb?: number;
+  /** a block that fits in what is unused, but not in one piece, MiB: in each step the allocator takes that much more from the device */
+  splinterMb?: number;
+  /** the optimizer state comes only with the first captured step */
+  stateInFirstStep?: boolean;
+  /** the allocator gives memory back at the end of each step and takes it again (`empty_cache` in the loop) */
+  churn?: boolean;
+  /** HCCL and runtime, default 0.7 GiB */
+  otherGb?: number;
+  /** memory of the card as `ci_run` records it; default not recorded */
+  deviceGb?: number;
+}
 
 /** What to simulate. */
 export interface JobSpec {
