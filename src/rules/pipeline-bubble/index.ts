@@ -63,8 +63,8 @@ export default defineRule({
         },
       };
     }
-    // A balanced split: what unequal stages cost belongs to stage-imbalance.
-    const computing = split.stages.reduce((sum, s) => sum + s.computingMs, 0) / p;
+    // A balanced split of cards that are equally fast: what unequal stages cost belongs to stage-imbalance, what a slow card costs to slow-rank.
+    const computing = split.stages.reduce((sum, s) => sum + s.workMs, 0) / p;
     const idle = ((p - 1) * computing) / microBatches;
     const wanted = options.perStage * p;
     const gain = Math.max(0, idle - ((p - 1) * computing) / wanted);
