@@ -9,6 +9,7 @@ import { digest } from '../../src/cli/digest.ts';
 import { analyse } from '../../src/engine/analyse.ts';
 import type { Lang } from '../../src/model/lang.ts';
 import type { Report } from '../../src/model/report.ts';
+import type { IdleRow } from '../../src/report/idle-account.ts';
 import { openSource } from '../../src/sources/index.ts';
 import { withWrittenJob } from '../support/grid.ts';
 import { kernelDetails, STEP_HEADER, trace, traceEvents } from '../support/profile-text.ts';
@@ -108,7 +109,7 @@ describe('the same report', () => {
     const report = await withWrittenJob(spec, (path) => expectSame([path]));
     const rules = report.findings.map((f) => f.rule);
     for (const rule of ['gc-pause', 'memory-alloc-stall', 'batch-preparation', 'h2d-copy']) expect(rules).toContain(rule);
-    expect(report.views.idleAccount.length).toBeGreaterThan(10);
+    expect((report.views.idleAccount as IdleRow[]).length).toBeGreaterThan(10);
     expect(report.totals.unexplainedIdleMs).not.toBeNull();
   });
 

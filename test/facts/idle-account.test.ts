@@ -16,6 +16,7 @@ import {
   type Tape,
 } from '../../src/model/facts.ts';
 import type { Report } from '../../src/model/report.ts';
+import type { IdleRow } from '../../src/report/idle-account.ts';
 import { hostFaults } from '../support/grid.ts';
 import { HAVE_PROFILES, PATHS, WHY_SKIPPED } from '../support/real-profiles.ts';
 import { factsOf, reportOf, simulated } from '../support/simulated.ts';
@@ -60,7 +61,7 @@ function expectExact(ranks: readonly RankFacts[], what: string): void {
 
 /** The rows of the report add up to the idle time, to the µs. */
 function expectRows(ranks: readonly RankFacts[], report: Report, what: string): void {
-  const rows = report.views.idleAccount;
+  const rows = report.views.idleAccount as IdleRow[];
   const key = (r: (typeof rows)[number]): string => `${r.rank}/${r.step}/${r.cause}`;
   expect(new Set(rows.map(key)).size, what).toBe(rows.length);
   const us = (ms: number): number => Math.round(ms * 1000);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Fault, JobSpec } from '../../lab/simulator/index.ts';
 import { rankFacts } from '../../src/facts/rank/index.ts';
+import type { IdleRow } from '../../src/report/idle-account.ts';
 import { kernelDetails, readOnly } from '../support/profile-text.ts';
 import { accuracy, checkOf, findingOf, reportFor, reportOf } from '../support/simulated.ts';
 
@@ -19,7 +20,7 @@ describe('quiet', () => {
     const report = await reportFor({ ranks: 2, faults: [{ ...item, hidden: true }] });
     expect(findingOf(report, RULE)).toBeUndefined();
     expect(findingOf(report, 'host-bound-launch')).toBeUndefined();
-    const waits = report.views.idleAccount.filter((r) => r.rank === 0 && r.cause === 'sync');
+    const waits = (report.views.idleAccount as IdleRow[]).filter((r) => r.rank === 0 && r.cause === 'sync');
     for (const { ms } of waits) expect(ms).toBeLessThan(1);
   });
 

@@ -181,16 +181,13 @@ function callsOf({ trace, names }: RankCapture, test: RegExp): Calls {
       list.push({ name: name.slice(9), start: cann.start[i]!, end: cann.start[i]! + cann.duration[i]!, tid: cann.tid[i]! });
   }
   list.sort((a, b) => a.start - b.start);
-  return { list, union: union(list.map((c) => [c.start, c.end + JOINED] as const)) };
+  const joined = union(list.map((c) => [c.start, c.end + JOINED] as const));
+  return { list, union: { start: joined.start, end: joined.end.map((end) => end - JOINED) } };
 }
 
 function allocatorFacts(input: HostInput, allocations: Calls, share: Intervals): HostFacts['allocator'] {
   const { windows, tape, syncs } = input;
-  const { calls, costs } = spanFacts(
-    { start: allocations.union.start, end: allocations.union.end.map((end) => end - JOINED) },
-    windows,
-    share,
-  );
+  const { calls, costs } = spanFacts(allocations.union, windows, share);
   const names = new Map<string, { name: string; count: number; ns: number }>();
   const counts = new Map<number, number>();
   for (const { name, start, end } of allocations.list) {
