@@ -105,6 +105,7 @@ export function comparability(head: JobFacts, base: JobFacts, pairing: Pairing):
   if (same === null && batchNow === null) unknown.push('batch');
   if (same !== null && same.share < SAME_SHAPES) {
     if (same.dynamic) warnings.push(mismatch('shapes', DYNAMIC, { share: same.share }));
+    else if (batchNow !== null && batchNow === batchBefore) warnings.push(mismatch('shapes', SAME_BATCH, { share: same.share }));
     else if (same.share < OTHER_SHAPES) refusals.push(mismatch('shapes', SHAPES, { share: same.share }));
     else warnings.push(mismatch('shapes', SOME_SHAPES, { share: same.share }));
   }
@@ -277,6 +278,10 @@ const SHAPES: L10n = {
 const SOME_SHAPES: L10n = {
   en: '{share:pct} of the time in matrix products, convolutions and attention has shapes of the baseline: the model was changed',
   zh: '矩阵乘、卷积与 attention 的耗时中 {share:pct} 的 shape 与基线相同：模型有改动',
+};
+const SAME_BATCH: L10n = {
+  en: 'the same batch in other shapes, as with micro-batches of another size: {share:pct} of the time in matrix products, convolutions and attention has shapes of the baseline',
+  zh: 'batch 相同而 shape 不同（如 micro batch 大小改变）：矩阵乘、卷积与 attention 的耗时中 {share:pct} 的 shape 与基线相同',
 };
 const DYNAMIC: L10n = {
   en: 'shapes change from step to step, {share:pct} of the time is in shapes that both have: the work of a step is not the same',

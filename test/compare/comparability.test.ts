@@ -79,6 +79,20 @@ describe('refused, with one sentence why', () => {
     expect(saysWhy(comparison)).toMatch(/^batch or sequence length/);
   });
 
+  test('the same batch in other shapes is said and compared', async () => {
+    const batch = (ranks: readonly RankFacts[]): RankFacts[] => ranks.map((r) => ({ ...r, parallel: { global_batch_size: 64 } }));
+    const micro = await simulated({
+      ranks: 2,
+      layers: 2,
+      steps: 8,
+      soc: 'Ascend910B3',
+      faults: [{ kind: 'sync-per-microstep', off: true }],
+    });
+    const comparison = compareFacts(batch(micro.ranks), batch(head));
+    expect(comparison.refusals).toEqual([]);
+    expect(comparison.warnings.map((w) => w.what)).toEqual(['shapes']);
+  });
+
   test('another split of the model', () => {
     const split = (ranks: readonly RankFacts[], tp: number): RankFacts[] =>
       ranks.map((r) => ({ ...r, parallel: { tensor_model_parallel_size: tp, pipeline_model_parallel_size: 2 / tp } }));
