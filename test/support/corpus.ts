@@ -110,6 +110,8 @@ export interface Verdict {
   readonly seconds: number;
 }
 
+/** Rules promise to find what costs this share of the step; below it a change cannot be told from noise. */
+const LEAST_SHARE = 0.02;
 const SERIOUS: readonly Severity[] = ['critical', 'high', 'medium'];
 
 export function verdictOf({ name, partial }: Scenario, result: JobResult): Verdict {
@@ -120,7 +122,7 @@ export function verdictOf({ name, partial }: Scenario, result: JobResult): Verdi
     loud: partial
       ? []
       : result.outcomes
-          .filter((o) => o.finding !== null || !o.ranksRight)
+          .filter((o) => o.finding !== null || (!o.ranksRight && o.trueMs >= LEAST_SHARE * (result.report.job.stepTimeMs ?? 0)))
           .map((o) => ({
             rule: o.expected.rule,
             found: o.finding !== null,

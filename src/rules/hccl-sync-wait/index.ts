@@ -87,12 +87,12 @@ export default defineRule({
     const late = lateness(job);
     const waited = Math.max(0, ...late.waitedMs);
     const caused = late.skewMs;
-    if (Math.min(waited, caused) < floor) {
+    if (caused < floor) {
       return {
         outcome: 'pass',
         reason: {
           text: { en: 'late arrivals make the others wait {ms:ms} per step', zh: '迟到造成的等待为每迭代 {ms:ms}' },
-          params: { ms: Math.min(waited, caused) },
+          params: { ms: caused },
         },
       };
     }
@@ -171,7 +171,7 @@ export default defineRule({
             evidence,
             caveats: [],
             removal: null,
-            boundMs: Math.min(waited, caused),
+            boundMs: caused,
             boundMethod: { text: { en: 'waiting that late arrivals cause, median of the steps', zh: '迟到造成的等待，各迭代的中位数' } },
             information: true,
             symptomOf: staged ? 'stage-imbalance' : 'slow-rank',
@@ -185,7 +185,7 @@ export default defineRule({
       job,
       job.ranks.map((_, r) => r),
     );
-    if (split === null && uneven !== null && uneven.excessMs >= EXPLAINING * Math.min(waited, caused)) return unevenBatches(uneven);
+    if (split === null && uneven !== null && uneven.excessMs >= EXPLAINING * caused) return unevenBatches(uneven);
     const pauses = hostPauses(job);
     return {
       outcome: 'findings',
@@ -194,7 +194,7 @@ export default defineRule({
           ...common,
           title: {
             text: { en: 'Ranks wait {ms:ms} per step for changing late-comers', zh: '最晚到达的卡不固定，每迭代等待 {ms:ms}' },
-            params: { ms: Math.min(waited, caused) },
+            params: { ms: caused },
           },
           ranks: [],
           confidence: dataConfidence(job, false) === 'high' ? 'medium' : 'low',
@@ -208,7 +208,7 @@ export default defineRule({
             },
           ],
           removal: pauses.size === 0 ? null : { likely: new Map([...pauses].map(([r, host]) => [r, { host }] as const)) },
-          boundMs: Math.max(waited, caused),
+          boundMs: caused,
           boundMethod: { text: { en: 'skew of the arrivals, median of the steps', zh: '到达时间差，各迭代的中位数' } },
           information: false,
           symptomOf: null,
@@ -221,7 +221,7 @@ export default defineRule({
 
     /** Another rank has most work in each step: nothing is wrong with a card or host. */
     function unevenBatches({ excessMs, worst, even }: UnevenWork): Detection {
-      const ms = Math.min(waited, caused);
+      const ms = caused;
       return {
         outcome: 'findings',
         findings: [

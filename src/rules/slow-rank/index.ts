@@ -1,7 +1,7 @@
 import { slowClocks } from '../../facts/job/frequency.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
-import { type Culprit, compareRank, computeMsByStep, lateness, type RankDifference } from '../../facts/job/lateness.ts';
-import { dataConfidence, medianOfUsed } from '../../facts/job/per-step.ts';
+import { type Culprit, compareRank, lateness, type RankDifference } from '../../facts/job/lateness.ts';
+import { dataConfidence } from '../../facts/job/per-step.ts';
 import { hasShapes, keyOf, sameWork } from '../../facts/job/same-work.ts';
 import { slowness, stages } from '../../facts/job/stages.ts';
 import { COMPUTE, IDLE_CAUSES, type IdleCause } from '../../model/facts.ts';
@@ -84,17 +84,38 @@ function normalDevice(job: JobFacts, rank: number): Removal {
   return { durations };
 }
 
-/** The work of the ranks evened out: each does the mean. */
+/** Types of kernels whose time differs by less between ranks are alike everywhere. */
+const UNEVEN = 0.02;
+
+/** ns of the used steps by kernel type. */
+function nsByType(job: JobFacts, rank: number): Map<string, number> {
+  const { tape } = job.ranks[rank]!;
+  const used = new Set(job.steps.usedIndex);
+  const sums = new Map<string, number>();
+  if (tape === null) return sums;
+  for (let i = 0; i < tape.start.length; i++) {
+    if (tape.kind[i] !== COMPUTE || !used.has(tape.step[i]!)) continue;
+    const type = tape.types[tape.type[i]!]!;
+    sums.set(type, (sums.get(type) ?? 0) + tape.duration[i]!);
+  }
+  return sums;
+}
+
+/** The work of the ranks evened out, type by type: each does the mean. */
 function evenWork(job: JobFacts, ranks: readonly number[]): Map<number, Removal> {
-  const perStep = computeMsByStep(job);
-  const own = new Map(ranks.map((r) => [r, medianOfUsed(job, perStep[r]!)] as const));
-  const mean = [...own.values()].reduce((a, b) => a + b, 0) / own.size;
+  const sums = new Map(ranks.map((r) => [r, nsByType(job, r)] as const));
+  const means = new Map<string, number>();
+  for (const own of sums.values()) for (const [type, ns] of own) means.set(type, (means.get(type) ?? 0) + ns / ranks.length);
   const out = new Map<number, Removal>();
-  for (const [r, ms] of own) {
-    const tape = job.ranks[r]!.tape;
-    if (tape === null || !(ms > 0)) continue;
+  for (const [r, own] of sums) {
+    const { tape } = job.ranks[r]!;
+    if (tape === null) continue;
     const durations = new Map<number, number>();
-    for (let i = 0; i < tape.start.length; i++) if (tape.kind[i] === COMPUTE) durations.set(i, (tape.duration[i]! * mean) / ms);
+    for (let i = 0; i < tape.start.length; i++) {
+      const type = tape.types[tape.type[i]!]!;
+      const factor = tape.kind[i] === COMPUTE ? (means.get(type) ?? 0) / (own.get(type) ?? 0) : 1;
+      if (factor > 0 && Number.isFinite(factor) && Math.abs(factor - 1) > UNEVEN) durations.set(i, tape.duration[i]! * factor);
+    }
     out.set(r, { durations });
   }
   return out;
@@ -238,6 +259,8 @@ function findingOf(job: JobFacts, reason: Reason, judged: readonly Judged[]): Ra
     boundMethod: { text: { en: 'waiting that the late arrival causes, median of the steps', zh: '迟到造成的等待，各迭代的中位数' } },
     information: false,
     symptomOf: null,
+    // The tokens of a rank's experts are more work, too.
+    ...(reason === 'more-work' ? { explainedBy: ['expert-imbalance'] } : {}),
     frames: [],
     remedies: [{ id: 'check-slow-rank', params: { reason, rank: judged.length === 1 ? facts.rank : null } }],
     hotspot: `rank${numbers.join('+')}:${reason}`,
