@@ -4,6 +4,7 @@ import { rankFacts } from '../../src/facts/rank/index.ts';
 import { MAX_FUNCTIONS } from '../../src/importers/cann-calls.ts';
 import type { RankFacts, SyncKind } from '../../src/model/facts.ts';
 import { ORIGIN, readOnly, ts } from '../support/profile-text.ts';
+import { findingOf, reportOf } from '../support/simulated.ts';
 
 const STACK = { 'Call stack': 'train.py(47): check;\r\ntrain.py(9): main' };
 type Event = Record<string, unknown>;
@@ -112,6 +113,16 @@ describe('kinds of waits', () => {
     );
     expect(facts.host!.syncs[0]!.costs[0]!.idle).toBe(0);
     expect(ms(facts, 'sync')).toBe(0);
+  });
+
+  test('a wait before a graph runs again guards its inputs, and the rule says so', async () => {
+    const graph = [call('aclrtSynchronizeStream', 2_050, 3_780), call('aclmdlRIExecuteAsync', 5_850, 90)];
+    const facts = await rank(...graph);
+    expect(facts.host!.syncs).toMatchObject([{ kind: 'stream', beforeGraph: 1 }]);
+    const finding = findingOf(reportOf([facts]), 'stream-sync')!;
+    expect(finding.caveats.join()).toMatch(/let a stream event order the two, do not just delete it/);
+    const plain = await rank(graph[0]!);
+    expect(plain.host!.syncs[0]!.beforeGraph).toBe(0);
   });
 
   test('without calls (Level0) reading from the card is known by its length, reading from the host is none', async () => {
