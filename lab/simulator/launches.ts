@@ -48,7 +48,8 @@ export function* launches(capture: Capture, level: 0 | 1 | 2): Generator<Launch>
       calls.push({ ...queue, level: 'hccl', id: 'Launch_Ffts', mode: 'master', start: ffts, end, connection });
     } else {
       const acl = { ...queue, level: 'acl' as const, start, end, connection: ++connection };
-      const node = Math.max(end - 5_200, Math.round((start + end) / 2));
+      // A slow host is still in the call when its kernel begins, never before the call.
+      const node = Math.min(task.ready - 3_000, Math.max(end - 5_200, Math.round((start + end) / 2)));
       if (task.compileNs > 0) {
         calls.push({ ...acl, id: 'aclopCompileAndExecute', mode: 'ACL_OP' });
         calls.push({

@@ -196,6 +196,7 @@ const Fusion = z.object({
           dataType: Text,
           count: Int.positive(),
           ns: Num,
+          idleNs: Num,
           size: Int.positive(),
           nodes: I32,
           steps: I32,
@@ -429,6 +430,21 @@ export const RankFactsSchema = z
       backwards: z.array(z.array(z.tuple([Num, Num]))),
     }),
     host: Host.nullable(),
+    waits: z
+      .array(
+        z.object({
+          kind: z.enum(SYNC_KINDS),
+          call: Text,
+          operator: Text,
+          frame: Frame.nullable(),
+          count: Int,
+          ns: Num,
+          idle: Num,
+          beforeGraph: Int,
+          worst: z.object({ start: Num, end: Num }),
+        }),
+      )
+      .max(64),
     segments: z
       .array(
         z.object({

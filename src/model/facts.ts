@@ -51,6 +51,8 @@ export interface RankFacts {
   /** Parts of a capture that has no step marks; at most 5,000, in order. */
   readonly segments: readonly SegmentFacts[];
   readonly host: HostFacts | null;
+  /** Waits of a capture that has no step marks, most idle time of the device first; with marks they are in `host`. */
+  readonly waits: readonly WaitTotal[];
   /** Classes of modules, those with most device time first; empty without `with_modules` or `with_stack`. */
   readonly modules: readonly ModuleTotal[];
   readonly idle: IdleFacts | null;
@@ -372,9 +374,10 @@ export interface FusionSequence {
   /** Tensor that the first kernel reads. */
   readonly shape: string;
   readonly dataType: string;
-  /** How often, over the captured steps, and how long in all. */
+  /** How often, over the captured steps, how long the kernels take in all, and how long the device is idle between them. */
   readonly count: number;
   readonly ns: number;
+  readonly idleNs: number;
   /** Kernels of one occurrence; `nodes` holds those of one after the other, `steps` the step index of each occurrence. */
   readonly size: number;
   readonly nodes: Int32Array;
@@ -592,6 +595,22 @@ export interface SyncSite {
   /** Waits right before or after the launch of a collective, and right before a graph is run. */
   readonly besideCollective: number;
   readonly beforeGraph: number;
+}
+
+/** Waits of one place over the whole capture, ns. */
+export interface WaitTotal {
+  readonly kind: SyncKind;
+  readonly call: string;
+  readonly operator: string;
+  readonly frame: Frame | null;
+  readonly count: number;
+  readonly ns: number;
+  /** Device idle inside the waits. */
+  readonly idle: number;
+  /** Waits right before a graph is run. */
+  readonly beforeGraph: number;
+  /** The wait with most idle time. */
+  readonly worst: { readonly start: number; readonly end: number };
 }
 
 export interface CopyCall extends HostSpan {

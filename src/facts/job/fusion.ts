@@ -19,6 +19,16 @@ export function fusedNs(s: FusionSequence, pace: FusedPace): number {
   return Math.min(now, Math.max(s.leastNs, paced) + s.againNs);
 }
 
+/** ns that one occurrence would not take: at the kernels, and idle between them because the next one came late. */
+export function savedNs(s: FusionSequence): number {
+  return s.ns / s.count - fusedNs(s, 'likely') + (s.idleNs / s.count) * (1 - stay(s, 'likely') / s.size);
+}
+
+/** Kernels of one occurrence that stay: of a loop one per position. */
+function stay(s: FusionSequence, pace: FusedPace): number {
+  return s.repeats > 1 ? s.size / s.repeats : fusedNs(s, pace) > 0 ? 1 : 0;
+}
+
 /** Sums over the occurrences of each step, median of the used steps. */
 export function perStep(
   job: JobFacts,
@@ -40,11 +50,10 @@ export function fuse(sequences: readonly FusionSequence[], pace: FusedPace): Rem
   const durations = new Map<number, number>();
   for (const s of sequences) {
     const left = fusedNs(s, pace);
-    // Of a loop one kernel per position stays.
-    const stay = s.repeats > 1 ? s.size / s.repeats : left > 0 ? 1 : 0;
+    const kept = stay(s, pace);
     for (let i = 0; i < s.nodes.length; i++) {
       const node = s.nodes[i]!;
-      if (i % s.size < stay) durations.set(node, left / stay);
+      if (i % s.size < kept) durations.set(node, left / kept);
       else nodes.add(node);
     }
   }

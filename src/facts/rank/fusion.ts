@@ -1,3 +1,4 @@
+import { covered } from '../../base/intervals.ts';
 import type { Frame, RankCapture } from '../../model/capture.ts';
 import type { CastFacts, FusionFacts, FusionPattern, FusionSequence, LayoutFacts, OptimizerFacts, Tape } from '../../model/facts.ts';
 import { type Flow, flowsOf, isSame, type KernelKind } from './dataflow.ts';
@@ -73,11 +74,12 @@ function addTo(sequences: Map<string, Building>, capture: RankCapture, tape: Tap
   const key = `${found.pattern} ${found.phase} ${found.repeats} ${types.join()} ${shape} ${dataType}`;
   const nodes = found.members.map((at) => flow.nodes[at]!);
   const ns = nodes.reduce((sum, node) => sum + tape.duration[node]!, 0);
+  const [first, last] = [nodes[0]!, nodes[nodes.length - 1]!];
+  const start = tape.start[first]!;
+  const end = tape.start[last]! + tape.duration[last]!;
   let sequence = sequences.get(key);
   if (sequence === undefined) {
     if (sequences.size >= 2_000) return;
-    const first = nodes[0]!;
-    const last = nodes[nodes.length - 1]!;
     sequence = {
       pattern: found.pattern,
       phase: found.phase,
@@ -86,6 +88,7 @@ function addTo(sequences: Map<string, Building>, capture: RankCapture, tape: Tap
       dataType,
       count: 0,
       ns: 0,
+      idleNs: 0,
       size: nodes.length,
       repeats: found.repeats,
       bytes: kinds.reduce((sum, k) => sum + (k === null ? 0 : k.bytesIn + k.bytesOut), 0),
@@ -95,8 +98,8 @@ function addTo(sequences: Map<string, Building>, capture: RankCapture, tape: Tap
       vectorNs: nodes.reduce((sum, node, i) => sum + (kinds[i]?.vec ?? Number.NaN) * tape.duration[node]!, 0),
       frame: frameOf(nodes, tape),
       line: capture.kernels!.line[rows[first]!]!,
-      start: tape.start[first]!,
-      duration: tape.start[last]! + tape.duration[last]! - tape.start[first]!,
+      start,
+      duration: end - start,
       nodes: new Int32Array(0),
       steps: new Int32Array(0),
       list: [],
@@ -106,6 +109,7 @@ function addTo(sequences: Map<string, Building>, capture: RankCapture, tape: Tap
   }
   sequence.count++;
   sequence.ns += ns;
+  sequence.idleNs += Math.max(0, end - start - covered(tape.busy, start, end));
   for (const node of nodes) sequence.list.push(node);
   sequence.stepList.push(flow.step);
 }

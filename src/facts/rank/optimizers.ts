@@ -163,7 +163,7 @@ function callOf(
     idle: Math.max(0, span.end - span.start - covered(tape.busy, span.start, span.end)),
     period: kind === 'loop' ? cycle.period : 0,
     repeats: kind === 'loop' ? cycle.repeats : 0,
-    types: turn.slice(0, 16).map(type),
+    types: nodes.slice(0, Math.min(16, cycle.repeats >= 2 ? cycle.period : nodes.length)).map(type),
     passes: kind === 'fused' || kind === 'other' ? Number.NaN : passesOf(capture, tape, rows, turn),
     tensors: kind === 'loop' ? cycle.repeats : kind === 'foreach' ? tensorsOf(capture, rows, nodes, type) : Number.NaN,
     frame: frameOf(tape, nodes, range),

@@ -1,4 +1,4 @@
-import { fuse, fusedNs, perStep } from '../../facts/job/fusion.ts';
+import { fuse, fusedNs, perStep, savedNs } from '../../facts/job/fusion.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
 import { spokesman } from '../../facts/job/kernels.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
@@ -6,16 +6,17 @@ import type { FusionPattern, FusionSequence } from '../../model/facts.ts';
 import type { L10n, Message } from '../../model/lang.ts';
 import { defineRule, type RawEvidence, type RawFinding } from '../../model/rule.ts';
 
+/** Chinese sets a space behind a Latin name. */
 const NAMES: Readonly<Record<FusionPattern, L10n>> = {
   attention: { en: 'Attention', zh: '注意力' },
   'expert-loop': { en: 'The expert layer', zh: '专家层' },
-  gelu: { en: 'GELU', zh: 'GELU' },
-  'layer-norm': { en: 'LayerNorm', zh: 'LayerNorm' },
-  'masked-softmax': { en: 'Masked softmax', zh: '带掩码的 softmax' },
-  'rms-norm': { en: 'RMSNorm', zh: 'RMSNorm' },
+  gelu: { en: 'GELU', zh: 'GELU ' },
+  'layer-norm': { en: 'LayerNorm', zh: 'LayerNorm ' },
+  'masked-softmax': { en: 'Masked softmax', zh: '带掩码的 softmax ' },
+  'rms-norm': { en: 'RMSNorm', zh: 'RMSNorm ' },
   rotary: { en: 'Rotary embedding', zh: '旋转位置编码' },
-  softmax: { en: 'Softmax', zh: 'softmax' },
-  swiglu: { en: 'SwiGLU', zh: 'SwiGLU' },
+  softmax: { en: 'Softmax', zh: 'softmax ' },
+  swiglu: { en: 'SwiGLU', zh: 'SwiGLU ' },
   'transposed-batch': { en: 'A batched product', zh: '批量矩阵乘' },
   'transposed-product': { en: 'A matrix product', zh: '矩阵乘' },
 };
@@ -66,8 +67,8 @@ function evidenceOf(s: FusionSequence, rank: number, label: number | string, ste
   return {
     message: {
       text: {
-        en: `rank {rank:text}: {types:code} on {shape:code} {dataType:code}, {n:int} times in {ms:ms}${isMoving ? '; {bytes:bytes} moved each time, {needed:bytes} needed' : ''} (first at row {line:int})`,
-        zh: `卡 {rank:text}：{types:code} 处理 {shape:code} {dataType:code}，{n:int} 次共 {ms:ms}${isMoving ? '；每次搬运 {bytes:bytes}，所需仅 {needed:bytes}' : ''}（首次在第 {line:int} 行）`,
+        en: `rank {rank:text}: {types:code} on {shape:code} {dataType:code}, {n:int} times in the capture, {ms:ms}${isMoving ? ': {bytes:bytes} moved each time, {needed:bytes} needed' : ''} (first at row {line:int})`,
+        zh: `卡 {rank:text}：{types:code} 处理 {shape:code} {dataType:code}，采集期间 {n:int} 次，共 {ms:ms}${isMoving ? '：每次搬运 {bytes:bytes}，所需仅 {needed:bytes}' : ''}（首次在第 {line:int} 行）`,
       },
       params: {
         rank: label,
@@ -143,9 +144,7 @@ export default defineRule({
     const findings: RawFinding[] = [];
     let largest = 0;
     for (const pattern of patterns) {
-      const saved = job.ranks.map((facts, r) =>
-        perStep(job, facts, found[r]!.get(pattern) ?? [], (s) => (s.ns / s.count - fusedNs(s, 'likely')) / 1e6),
-      );
+      const saved = job.ranks.map((facts, r) => perStep(job, facts, found[r]!.get(pattern) ?? [], (s) => savedNs(s) / 1e6));
       largest = Math.max(largest, ...saved);
       const ranks = seen.filter((r) => saved[r]! >= options.minShare * step && saved[r]! > 0);
       if (ranks.length > 0) findings.push(findingOf(job, pattern, found, ranks, saved, trains));
@@ -216,8 +215,8 @@ function findingOf(
     boundMs: saved[top]!,
     boundMethod: {
       text: {
-        en: 'time of these kernels less that of one kernel which moves only what is needed at their own pace, median of the steps',
-        zh: '这些 kernel 的耗时减去按其自身带宽只搬运所需数据的耗时，各迭代的中位数',
+        en: 'time of these kernels and idle time between them, less one kernel that moves only what is needed at their own pace',
+        zh: '这些 kernel 的耗时与其间空闲，减去按其自身带宽只搬运所需数据的耗时',
       },
     },
     information: false,

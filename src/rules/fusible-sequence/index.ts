@@ -1,4 +1,4 @@
-import { fuse, fusedNs, perStep } from '../../facts/job/fusion.ts';
+import { fuse, fusedNs, perStep, savedNs } from '../../facts/job/fusion.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
 import { spokesman } from '../../facts/job/kernels.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
@@ -52,7 +52,7 @@ export default defineRule({
         },
       };
     const chains = job.ranks.map((_, r) => chainsOf(job, r, options.minRepeats));
-    const saved = job.ranks.map((facts, r) => perStep(job, facts, chains[r]!, (s) => (s.ns / s.count - fusedNs(s, 'likely')) / 1e6));
+    const saved = job.ranks.map((facts, r) => perStep(job, facts, chains[r]!, (s) => savedNs(s) / 1e6));
     const ranks = seen.filter((r) => saved[r]! > 0 && saved[r]! >= options.minShare * step);
     if (ranks.length === 0) {
       return {
@@ -71,7 +71,7 @@ export default defineRule({
     }
     const top = spokesman(job, saved, ranks);
     const facts = job.ranks[top]!;
-    const gain = (s: FusionSequence): number => s.count * (s.ns / s.count - fusedNs(s, 'likely'));
+    const gain = (s: FusionSequence): number => s.count * savedNs(s);
     const list = [...chains[top]!].sort((a, b) => gain(b) - gain(a));
     const count = perStep(job, facts, list, () => 1);
     const kernels = perStep(job, facts, list, (s) => s.size);
@@ -94,8 +94,8 @@ export default defineRule({
             (s): RawEvidence => ({
               message: {
                 text: {
-                  en: 'rank {rank:text}: {types:code} on {shape:code} {dataType:code}, {n:int} times in {ms:ms}: {bytes:bytes} each time, {needed:bytes} of it not only for the next kernel (first at row {line:int})',
-                  zh: '卡 {rank:text}：{types:code} 处理 {shape:code} {dataType:code}，{n:int} 次共 {ms:ms}：每次搬运 {bytes:bytes}，其中 {needed:bytes} 不只供下一个 kernel（首次在第 {line:int} 行）',
+                  en: 'rank {rank:text}: {types:code} on {shape:code} {dataType:code}, {n:int} times in the capture, {ms:ms}: {bytes:bytes} moved each time, {needed:bytes} of it not only for the next kernel (first at row {line:int})',
+                  zh: '卡 {rank:text}：{types:code} 处理 {shape:code} {dataType:code}，采集期间 {n:int} 次，共 {ms:ms}：每次搬运 {bytes:bytes}，其中 {needed:bytes} 不只供下一个 kernel（首次在第 {line:int} 行）',
                 },
                 params: {
                   rank: facts.rank ?? '?',
@@ -135,8 +135,8 @@ export default defineRule({
           boundMs: saved[top]!,
           boundMethod: {
             text: {
-              en: 'traffic between these kernels at the bandwidth they reach, median of the steps',
-              zh: '这些 kernel 之间的访存量除以其达到的带宽，各迭代的中位数',
+              en: 'traffic between these kernels at the bandwidth they reach, and idle time between them, median of the steps',
+              zh: '这些 kernel 之间的访存量除以其达到的带宽，加上其间空闲，各迭代的中位数',
             },
           },
           information: false,
