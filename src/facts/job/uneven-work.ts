@@ -26,7 +26,7 @@ export function unevenWork(job: JobFacts, ranks: readonly number[]): UnevenWork 
   const same = sameWork(job);
   if (ranks.some((r) => same[r]!.cover < COMPARABLE || Math.abs(same[r]!.ratio - 1) > SAME_CARD)) return null;
   const computing = computeMsByStep(job);
-  const factors = new Map(ranks.map((r) => [r, new Map<number, number>()] as const));
+  const used = new Set(job.steps.usedIndex);
   const excess: number[] = [];
   let worst: UnevenWork['worst'] | null = null;
   for (const step of job.steps.usedIndex) {
@@ -35,21 +35,45 @@ export function unevenWork(job: JobFacts, ranks: readonly number[]): UnevenWork 
     const meanMs = own.reduce((a, b) => a + b, 0) / own.length;
     const ownMs = Math.max(...own);
     excess.push(ownMs - meanMs);
-    ranks.forEach((r, k) => {
-      factors.get(r)!.set(step, meanMs / own[k]!);
-    });
     if (worst === null || ownMs - meanMs > worst.ownMs - worst.meanMs) worst = { step, rank: ranks[own.indexOf(ownMs)]!, ownMs, meanMs };
   }
   if (worst === null) return null;
-  const even = new Map<number, Removal>();
-  for (const [r, ofStep] of factors) {
+  return { excessMs: median(excess), worst, even: evened(job, ranks, (step) => (used.has(step) ? step : -1)) };
+}
+
+/** Types of kernels whose time differs by less between ranks are alike everywhere: the optimizer, say, which no batch makes longer. */
+const UNEVEN = 0.02;
+
+/** Kernel durations with which every rank does the mean of all ranks, type by type; `spanOf` puts steps together, -1 leaves one out. */
+export function evened(job: JobFacts, ranks: readonly number[], spanOf: (step: number) => number): Map<number, Removal> {
+  const keyed = (r: number, node: number): string | null => {
     const tape = job.ranks[r]!.tape!;
-    const durations = new Map<number, number>();
-    for (let i = 0; i < tape.start.length; i++) {
-      const factor = tape.kind[i] === COMPUTE ? ofStep.get(tape.step[i]!) : undefined;
-      if (factor !== undefined) durations.set(i, tape.duration[i]! * factor);
+    const span = tape.kind[node] === COMPUTE && tape.step[node]! >= 0 ? spanOf(tape.step[node]!) : -1;
+    return span === -1 ? null : `${span}|${tape.types[tape.type[node]!]}`;
+  };
+  const here = ranks.filter((r) => job.ranks[r]!.tape !== null);
+  const means = new Map<string, number>();
+  const sums = here.map((r) => {
+    const own = new Map<string, number>();
+    const { duration } = job.ranks[r]!.tape!;
+    for (let i = 0; i < duration.length; i++) {
+      const key = keyed(r, i);
+      if (key !== null) own.set(key, (own.get(key) ?? 0) + duration[i]!);
     }
-    even.set(r, { durations });
-  }
-  return { excessMs: median(excess), worst, even };
+    for (const [key, ns] of own) means.set(key, (means.get(key) ?? 0) + ns / here.length);
+    return own;
+  });
+  return new Map(
+    here.map((r, k) => {
+      const durations = new Map<number, number>();
+      const { duration } = job.ranks[r]!.tape!;
+      for (let i = 0; i < duration.length; i++) {
+        const key = keyed(r, i);
+        if (key === null) continue;
+        const factor = means.get(key)! / sums[k]!.get(key)!;
+        if (Number.isFinite(factor) && Math.abs(factor - 1) > UNEVEN) durations.set(i, duration[i]! * factor);
+      }
+      return [r, { durations }] as const;
+    }),
+  );
 }

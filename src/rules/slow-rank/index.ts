@@ -4,6 +4,7 @@ import { type Culprit, compareRank, lateness, type RankDifference } from '../../
 import { dataConfidence } from '../../facts/job/per-step.ts';
 import { hasShapes, keyOf, sameWork } from '../../facts/job/same-work.ts';
 import { slowness, stages } from '../../facts/job/stages.ts';
+import { evened } from '../../facts/job/uneven-work.ts';
 import { COMPUTE, IDLE_CAUSES, type IdleCause } from '../../model/facts.ts';
 import type { L10n, Message } from '../../model/lang.ts';
 import { defineRule, type RawEvidence, type RawFinding } from '../../model/rule.ts';
@@ -84,43 +85,6 @@ function normalDevice(job: JobFacts, rank: number): Removal {
   return { durations };
 }
 
-/** Types of kernels whose time differs by less between ranks are alike everywhere. */
-const UNEVEN = 0.02;
-
-/** ns of the used steps by kernel type. */
-function nsByType(job: JobFacts, rank: number): Map<string, number> {
-  const { tape } = job.ranks[rank]!;
-  const used = new Set(job.steps.usedIndex);
-  const sums = new Map<string, number>();
-  if (tape === null) return sums;
-  for (let i = 0; i < tape.start.length; i++) {
-    if (tape.kind[i] !== COMPUTE || !used.has(tape.step[i]!)) continue;
-    const type = tape.types[tape.type[i]!]!;
-    sums.set(type, (sums.get(type) ?? 0) + tape.duration[i]!);
-  }
-  return sums;
-}
-
-/** The work of the ranks evened out, type by type: each does the mean. */
-function evenWork(job: JobFacts, ranks: readonly number[]): Map<number, Removal> {
-  const sums = new Map(ranks.map((r) => [r, nsByType(job, r)] as const));
-  const means = new Map<string, number>();
-  for (const own of sums.values()) for (const [type, ns] of own) means.set(type, (means.get(type) ?? 0) + ns / ranks.length);
-  const out = new Map<number, Removal>();
-  for (const [r, own] of sums) {
-    const { tape } = job.ranks[r]!;
-    if (tape === null) continue;
-    const durations = new Map<number, number>();
-    for (let i = 0; i < tape.start.length; i++) {
-      const type = tape.types[tape.type[i]!]!;
-      const factor = tape.kind[i] === COMPUTE ? (means.get(type) ?? 0) / (own.get(type) ?? 0) : 1;
-      if (factor > 0 && Number.isFinite(factor) && Math.abs(factor - 1) > UNEVEN) durations.set(i, tape.duration[i]! * factor);
-    }
-    out.set(r, { durations });
-  }
-  return out;
-}
-
 const TITLES: Readonly<Record<Reason, { readonly one: L10n; readonly many: L10n }>> = {
   device: {
     one: {
@@ -189,13 +153,15 @@ function findingOf(job: JobFacts, reason: Reason, judged: readonly Judged[]): Ra
   const first = judged[0]!;
   const facts = job.ranks[first.rank]!;
   const removal = new Map<number, Removal>();
+  const used = new Set(job.steps.usedIndex);
   for (const j of judged) {
     if (job.ranks[j.rank]!.tape === null) continue;
     if (reason === 'device') removal.set(j.rank, normalDevice(job, j.rank));
     else if (reason === 'host') removal.set(j.rank, { hostFactor: j.difference.othersLaunchNs / j.difference.launchNs });
   }
   if (reason === 'more-work')
-    for (const [r, even] of evenWork(job, [...new Set(judged.flatMap((j) => [j.rank, ...j.peers]))])) removal.set(r, even);
+    for (const [r, even] of evened(job, [...new Set(judged.flatMap((j) => [j.rank, ...j.peers]))], (step) => (used.has(step) ? 0 : -1)))
+      removal.set(r, even);
   const slower = Math.max(
     ...judged.map((j) => (hasShapes(facts) ? slowness(job, j.rank) : j.difference.computeMs / j.difference.othersComputeMs) - 1),
   );
