@@ -29,6 +29,14 @@ const NOTE = {
     en: 'holds no table of ranks (`ClusterStepTraceTime`, `ClusterCommunicationTime`) with a row: run `msprof-analyze cluster -m all` again',
     zh: '没有任何含数据的各卡表（`ClusterStepTraceTime`、`ClusterCommunicationTime`）：重新执行 `msprof-analyze cluster -m all`',
   },
+  slow: {
+    en: '`SlowRank` of `msprof-analyze`: the others waited most often for rank {ranks:text}',
+    zh: '`msprof-analyze` 的 `SlowRank`：其余卡最常等待卡 {ranks:text}',
+  },
+  onlySlow: {
+    en: 'the others waited most often for rank {ranks:text}, says `SlowRank`; whether the host or the card of these is slow needs `msprof-analyze cluster -m all`, or the folders of the ranks',
+    zh: '`SlowRank` 显示其余卡最常等待卡 {ranks:text}；是 Host 慢还是 NPU 慢，需要 `msprof-analyze cluster -m all` 或各卡的目录',
+  },
   damaged: {
     en: '{tables:code} could not be read to the end ({why:code}): copy the file again, or run `msprof-analyze cluster` again',
     zh: '{tables:code} 未能读完（{why:code}）：重新复制该文件，或重新执行 `msprof-analyze cluster`',
@@ -62,6 +70,7 @@ export async function readCluster(cluster: ClusterFolder): Promise<{ captures: R
   let matrix = new Map<number, unknown>();
   let groups: GroupInfo[] = [];
   const files = { steps: STEPS, collectives: COLLECTIVES };
+  const notes: Message[] = [];
   const isDatabase = (entry: ProfileEntry): boolean => entry.path.endsWith('.db');
   /** The text form first: a database only adds what that lacks. */
   for (const entry of [...cluster.entries].sort((a, b) => Number(isDatabase(a)) - Number(isDatabase(b)))) {
@@ -120,6 +129,7 @@ export async function readCluster(cluster: ClusterFolder): Promise<{ captures: R
           if (collectives.size === 0) collectives = calls;
           if (matrix.size === 0) matrix = bySource(read.matrix);
           if (groups.length === 0) groups = groupsOf(read.groups);
+          if (read.slow.length > 0) notes.push({ text: NOTE.slow, params: { ranks: counted(read.slow) } });
           const { status, note, params } = databaseRecord(read, read.steps.size === 0 && calls.size === 0);
           record(status, 'cluster database', note, params);
         }
@@ -129,13 +139,15 @@ export async function readCluster(cluster: ClusterFolder): Promise<{ captures: R
     }
   }
   const ranks = [...new Set([...steps.keys(), ...collectives.keys()])].sort((a, b) => a - b);
-  const captures = ranks.map((rank) => {
+  const captures = ranks.map((rank, i) => {
     const own = collectives.get(rank) ?? null;
     const originUs = firstCommunicationUs(own) ?? 0;
     const links = matrix.has(rank) ? readMatrix(matrix.get(rank), true) : null;
     return {
       ...capture(cluster.folder, rank, originUs, steps.get(rank) ?? [], readCommunication(own, originUs), groups, inputs, files),
       links: linkSummary(links === null ? null : { ids: new Map(), links, packets: [] }, readPackets(own)),
+      // Said once, of all ranks.
+      notes: i === 0 ? notes : [],
     };
   });
   return { captures, inputs };
@@ -150,11 +162,18 @@ function databaseRecord(
     const params = { tables: damage.map((d) => d.table), why: damage[0]!.why };
     return { status: isEmpty ? 'refused' : 'partial', note: NOTE.damaged, params };
   }
+  if (isEmpty && read.slow.length > 0) return { status: 'refused', note: NOTE.onlySlow, params: { ranks: counted(read.slow) } };
   if (isEmpty) return { status: 'refused', note: NOTE.noTable };
   if (read.isCut) return { status: 'partial', note: NOTE.sample };
   if (negative !== null) return { status: 'partial', note: NOTE.negative, params: { column: negative } };
   if (unknown.length === 0) return { status: 'used', note: null };
   return { status: 'used', note: NOTE.unknownTables, params: { tables: unknown.slice(0, MAX_NAMED) } };
+}
+
+/** `1 (137 ×), 2 (129 ×)` */
+function counted(slow: ClusterDatabase['slow']): string {
+  const named = slow.slice(0, MAX_NAMED).map(({ rank, count }) => `${rank} (${count} ×)`);
+  return slow.length > MAX_NAMED ? `${named.join(', ')}, …` : named.join(', ');
 }
 
 async function json(entry: ProfileEntry): Promise<unknown> {

@@ -14,6 +14,8 @@ export interface ClusterDatabase {
   readonly communication: unknown;
   readonly matrix: unknown;
   readonly groups: unknown;
+  /** Ranks that stand out in how often they made the others wait, by the tool's own count; most first. */
+  readonly slow: readonly { readonly rank: number; readonly count: number }[];
   /** Tables that no version of the tool is known to write. */
   readonly unknown: readonly string[];
   /** Rows left out because a table is larger than any cluster's. */
@@ -35,6 +37,7 @@ const TIMES = ['ClusterCommunicationTime', 'ClusterCommAnalyzerTime', 'CommAnaly
 const PACKETS = ['ClusterCommunicationBandwidth', 'ClusterCommAnalyzerBandwidth', 'CommAnalyzerBandwidth'];
 const MATRIX = ['ClusterCommunicationMatrix', 'ClusterCommAnalyzerMatrix', 'CommAnalyzerMatrix'];
 const GROUPS = ['CommunicationGroupMapping', 'CommunicationGroup', 'ClusterCommunicationGroup'];
+const SLOW = ['SlowRank'];
 /** Results of recipes: figures over ranks that the rules compute themselves. */
 const KNOWN = new Set([
   ...[...STEPS, ...TIMES, ...PACKETS, ...MATRIX, ...GROUPS],
@@ -72,16 +75,42 @@ export function readClusterDatabase(db: Database): ClusterDatabase {
   guard(PACKETS, (table) => readPackets(db, table, calls, cutAt));
   guard(MATRIX, (table) => readMatrix(db, table, matrix, cutAt));
   guard(GROUPS, (table) => readGroups(db, table, groups));
+  const counts: { rank: number; count: number }[] = [];
+  guard(SLOW, (table) => readSlowRanks(db, table, counts));
   return {
     steps: steps.rows,
     negative: steps.negative,
     communication: { all: calls },
     matrix: { all: matrix },
     groups: { comm_group_parallel_info: groups },
+    slow: standingOut(counts),
     unknown: db.names.filter((name) => !KNOWN.has(name)),
     isCut,
     damage,
   };
+}
+
+/** Fewer are chance. */
+const MIN_SLOW = 10;
+
+function readSlowRanks(db: Database, table: Table, counts: { rank: number; count: number }[]): void {
+  const rank = ['rankId', 'rank_id'];
+  const count = ['slowAffectCount', 'slow_affect_count'];
+  if (!rank.some((c) => table.has(c)) || !count.some((c) => table.has(c))) return;
+  for (const row of db.rows(`SELECT ${integer(table, ...rank)}, ${integer(table, ...count)} FROM "${table.name}" LIMIT ${MAX_STEPS}`)) {
+    const [id, times] = [num(row[0]), num(row[1])];
+    if (id >= 0 && id <= MAX_RANK && times >= 0) counts.push({ rank: id, count: times });
+  }
+}
+
+/**
+ * Counts of at least half the largest. Distances from the mean in deviations say nothing of a few ranks: of four, two slow ones lie one
+ * deviation off. When most ranks are slow none stands out.
+ */
+function standingOut(counts: readonly { rank: number; count: number }[]): { rank: number; count: number }[] {
+  const most = counts.reduce((max, c) => Math.max(max, c.count), 0);
+  const slow = counts.filter((c) => c.count >= most / 2);
+  return most < MIN_SLOW || 2 * slow.length > counts.length ? [] : slow.sort((a, b) => b.count - a.count || a.rank - b.rank);
 }
 
 type Cut = (limit: number, rows: number) => void;
