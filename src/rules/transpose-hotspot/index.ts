@@ -1,6 +1,34 @@
 import { dataConfidence, medianOfUsed } from '../../facts/job/per-step.ts';
+import type { RankFacts } from '../../model/facts.ts';
 import { defineRule, type RawEvidence } from '../../model/rule.ts';
 import type { Removal } from '../../replay/replay.ts';
+
+/** Layout types that run as often as a product or an attention: one for each layer. */
+function perLayer(rank: RankFacts): RawEvidence['message'] | null {
+  const layers = rank.operators.filter((o) => o.count >= MIN_LAYERS && LAYER.test(o.type));
+  for (const { type, count } of layers) {
+    const same = rank.layout!.byType.filter((t) => t.count === count);
+    if (same.length === 0) continue;
+    return {
+      text: {
+        en: '{types:code}: {n:int} times each, {us:int} µs a time, {ms:ms} in all, as often as {type:code}: one per layer, so the same place in the code',
+        zh: '{types:code}：各 {n:int} 次，每次 {us:int} µs，合计 {ms:ms}，与 {type:code} 次数相同：每层一次，来自同一处代码',
+      },
+      params: {
+        types: same.map((t) => t.type).slice(0, 3),
+        n: count,
+        us: same.reduce((sum, t) => sum + t.ns, 0) / count / 1e3,
+        ms: same.reduce((sum, t) => sum + t.ns, 0) / 1e6,
+        type,
+      },
+    };
+  }
+  return null;
+}
+
+/** Fewer are no stack of layers. */
+const MIN_LAYERS = 8;
+const LAYER = /matmul|attention/i;
 
 export default defineRule({
   id: 'transpose-hotspot',
@@ -144,6 +172,7 @@ export default defineRule({
       };
     }
     if (share >= options.informationShare) {
+      const layers = perLayer(worst.r);
       return {
         outcome: 'findings',
         findings: [
@@ -178,6 +207,7 @@ export default defineRule({
                 file: 'kernel_details.csv',
                 rank: worst.i,
               },
+              ...(layers === null ? [] : [{ message: layers, file: 'kernel_details.csv', rank: worst.i }]),
             ],
             caveats: worst.r.layout!.typesFromNames
               ? [
