@@ -89,10 +89,10 @@ beforeAll(async () => {
   job = roots.flatMap((root) => [
     noise(`${root}/PROF_000001_20250108155932372_KEGNPDFQ/device_0/data/ffts_profile.data.0.slice_0`, 10),
     ...job.filter(({ name }) => String(name).startsWith(root)),
-    noise(`${root}/logs/profiler.log`, 3),
+    noise(`${root}/checkpoint.pt`, 3),
   ]);
   jobZip = zipOf(job);
-  wanted = zipOf(job.filter(({ name }) => !/PROF_|\.log$/.test(String(name)))).length;
+  wanted = zipOf(job.filter(({ name }) => !/PROF_|\.pt$/.test(String(name)))).length;
 });
 afterAll(async () => {
   await hub.close();

@@ -30,6 +30,7 @@ const LOOK_AGAIN_MS = [0, 5_000, 30_000];
 export function startProgress(deps: Dependencies, place: CheckPlace, checkRunId: number, lang: Lang): Progress {
   const { progressMs, isTest } = deps.options;
   const since = deps.now();
+  /** Titles of updates without an answer. One that was said again stays here: the first may still be on its way. */
   const unanswered = new Set<string>();
   let step: RunningStep | null = null;
   let sent = '';
@@ -50,9 +51,14 @@ export function startProgress(deps: Dependencies, place: CheckPlace, checkRunId:
     const { installationId, repository } = place.target;
     const octokit = await deps.github.client(installationId, repository, PERMISSIONS.publish);
     const signal = AbortSignal.any([deps.signal, AbortSignal.timeout(isTest ? 1_000 : TIMEOUT_MS)]);
+    const isAgain = unanswered.has(title);
     unanswered.add(title);
-    const { left, resetAt } = await tellCheck(octokit, repository, checkRunId, { title, summary }, signal);
-    unanswered.delete(title);
+    const { left, resetAt } = await tellCheck(octokit, repository, checkRunId, { title, summary }, signal).catch((error: unknown) => {
+      // A refusal is an answer; anything else leaves open whether GitHub has read the update.
+      if ((statusOf(error) ?? 500) < 500 && !isAgain) unanswered.delete(title);
+      throw error;
+    });
+    if (!isAgain) unanswered.delete(title);
     sent = summary;
     failures = 0;
     if (left < SPARE) resumeAt = resetAt;
@@ -64,8 +70,6 @@ export function startProgress(deps: Dependencies, place: CheckPlace, checkRunId:
       .catch((error: unknown) => {
         failures++;
         resumeAt = deps.now() + progressMs * Math.min(MAX_PAUSE, 2 ** failures);
-        // A refusal is an answer; anything else leaves open whether GitHub has read the update.
-        if (statusOf(error) !== null && statusOf(error)! < 500) unanswered.clear();
         deps.log.warn({ err: error, pr: place.pr }, 'progress could not be told');
       })
       .finally(() => {
