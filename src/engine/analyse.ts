@@ -169,7 +169,14 @@ function valuesOf(rule: Rule, options: EngineOptions): Record<string, number> {
 /** One rule, isolated: what it throws is its own error and never costs the report. */
 function runRule(rule: Rule, ranks: readonly RankFacts[], options: EngineOptions, job: ReturnType<typeof jobFacts>): RuleOutcome {
   const lacking = rule.needs.filter((need) => !ranks.some((r) => r.capabilities.has(need)));
+  const values = valuesOf(rule, options);
   if (lacking.length > 0) {
+    try {
+      const detection = lacking.includes('steps') ? (rule.detectWithoutSteps?.(job, values) ?? null) : null;
+      if (detection !== null) return { rule, detection };
+    } catch (error) {
+      return { rule, detection: { outcome: 'error', reason: messageOf(error).slice(0, 300) } };
+    }
     // Without a trace everything else is missing as its consequence: name the trace.
     const first =
       lacking.includes('host-ops') || !ranks.some((r) => r.capabilities.has('host-ops'))
@@ -179,7 +186,6 @@ function runRule(rule: Rule, ranks: readonly RankFacts[], options: EngineOptions
     const text = (isMindSpore(ranks) ? MINDSPORE_NEEDS[need] : undefined) ?? NEEDS[need];
     return { rule, detection: { outcome: 'notApplicable', reason: { text } } };
   }
-  const values = valuesOf(rule, options);
   try {
     return { rule, detection: rule.detect(job, values) };
   } catch (error) {

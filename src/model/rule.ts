@@ -81,6 +81,8 @@ export interface Rule<O extends Record<string, RuleOption> = Record<string, Rule
   readonly options: O;
   readonly remedies: readonly string[];
   detect(job: JobFacts, options: OptionValues<O>): Detection;
+  /** What the rule can tell of a capture without step marks that lacks some of `needs`; null: nothing, and what it lacks is said. */
+  detectWithoutSteps?(job: JobFacts, options: OptionValues<O>): Detection | null;
 }
 
 /** Keeps the literal option names, so that `detect` knows them. */

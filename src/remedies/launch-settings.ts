@@ -1,6 +1,7 @@
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
 import { settingsOf, withValue } from './reading/launch-settings.ts';
+import { flag } from './reading/params.ts';
 import { toEdit } from './reading/places.ts';
 import { sinceNote } from './reading/versions.ts';
 import { AFFINITY_NOTE } from './wording/affinity.ts';
@@ -18,6 +19,20 @@ const BATCH = both(
   'A larger micro batch gives each launch more work; with the global batch the learning rate changes, too.',
   '增大 micro batch 可让每次下发带来更多计算；全局 batch 变化时学习率也要调整。',
 );
+const REPLAY = both(
+  'Replay whole graphs first: with vLLM Ascend ask for full graphs of decode as below, and leave eager mode off.',
+  '优先使用整图重放：vLLM Ascend 按下方设置 decode 整图，且不使用 eager 模式。',
+);
+const REQUESTS = both(
+  'Serving more at once gives each launch more work; single answers may take longer.',
+  '提高并发可让每次下发带来更多计算；单个回答可能变慢。',
+);
+const GRAPHS_RUN = both(
+  'Check: the next trace shows graph replays, about one per decode, with hardly a gap inside.',
+  '验证：下一次 trace 中出现图重放，约每次 decode 一次，其中几乎没有空隙。',
+);
+const SERVE = `compilation_config = {"cudagraph_mode": "FULL_DECODE_ONLY"}  # vllm serve takes it as --compilation-config`;
+
 const CHECK = both(
   'Check: the card waits less for launches in the next profile, captured without call stacks.',
   '验证：下一次不采集调用栈的 profile 中，NPU 等待下发的时间缩短。',
@@ -33,6 +48,7 @@ const given = (value: unknown): string | null => (typeof value === 'string' && v
 
 function advise(_: unknown, context: RemedyContext): Advice {
   const { params, source } = context;
+  if (flag(params, 'inference') === true) return forInference();
   const queue = taskQueue(context, given(params.taskQueue), 'first');
   const bind = affinity(context, given(params.affinity));
   const graph = graphLaunch(context);
@@ -64,6 +80,25 @@ function advise(_: unknown, context: RemedyContext): Advice {
     ],
     edits: low.length === 1 ? [toEdit(withValue(low[0]!, '2'), 'comment-only')] : [],
     locations: low.slice(0, 8).map(({ file, line }) => ({ file, line, symbol: null })),
+  };
+}
+
+/** Serving has no step to tune: a captured graph takes the launches away. */
+function forInference(): Advice {
+  return {
+    title: TITLE,
+    text: prose(WHY, REPLAY, REQUESTS, GRAPHS_RUN),
+    code: SERVE,
+    preconditions: listed(
+      both(
+        'Memory has room for one graph per captured batch size; prefill goes on without a graph.',
+        '显存能放下每个捕获 batch 大小的图；prefill 仍不使用图。',
+      ),
+      both('The model and its attention support full graphs in the installed release.', '所装版本中该模型及其注意力算子支持整图。'),
+    ),
+    references: [],
+    edits: [],
+    locations: [],
   };
 }
 

@@ -106,6 +106,7 @@ export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
     { taskQueue: null, affinity: null, kernels: 900 },
     { taskQueue: '2', affinity: '1', kernels: 900 },
     { taskQueue: '1', affinity: '' },
+    { inference: true, kernels: 900 },
     {},
   ],
   'mark-the-gap': [{ gapMs: 20 }],

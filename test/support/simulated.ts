@@ -59,9 +59,12 @@ export function reportOf(ranks: readonly RankFacts[], thresholds: Thresholds = {
 }
 
 function detectWith(rule: Rule, job: JobFacts, own: Readonly<Record<string, number>> | undefined): ReturnType<Rule['detect']> {
-  if (rule.needs.some((need) => !job.ranks.some((r) => r.capabilities.has(need))))
-    return { outcome: 'notApplicable', reason: { text: { en: 'needs more', zh: '' } } };
   const values = Object.fromEntries(Object.entries(rule.options).map(([name, o]) => [name, own?.[name] ?? o.default]));
+  const lacking = rule.needs.filter((need) => !job.ranks.some((r) => r.capabilities.has(need)));
+  if (lacking.length > 0) {
+    const without = lacking.includes('steps') ? rule.detectWithoutSteps?.(job, values) : null;
+    return without ?? { outcome: 'notApplicable', reason: { text: { en: 'needs more', zh: '' } } };
+  }
   return rule.detect(job, values);
 }
 

@@ -3,7 +3,7 @@ import type { JobFacts } from './index.ts';
 import { medianOfUsed, sumByStep } from './per-step.ts';
 
 /** Waits of the host for the card; copies to the card and giving memory back have rules of their own. */
-const WAITS: readonly SyncKind[] = ['item', 'shape', 'to-host', 'copy', 'stream', 'device', 'event'];
+export const WAITS: readonly SyncKind[] = ['item', 'shape', 'to-host', 'copy', 'stream', 'device', 'event'];
 /** Fewer waits beside collectives than this per step are barriers, not a habit. */
 const MIN_DRAINS = 8;
 /** Part of the step that draining waits must hold the host: what they cost is computing that could run beside the collective. */

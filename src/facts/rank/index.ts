@@ -33,6 +33,7 @@ import { phaseFacts } from './phases.ts';
 import { segmentFacts } from './segments.ts';
 import { hostSyncs } from './syncs.ts';
 import { buildTape, frameFinder } from './tape.ts';
+import { waitTotals } from './waits.ts';
 import { type StepWindow, stepWindows } from './windows.ts';
 
 const MAX_TYPES = 200;
@@ -86,6 +87,7 @@ export function rankFacts(capture: RankCapture): RankFacts {
       steps.some((s) => s.id !== null),
     ),
     host: account?.host ?? null,
+    waits: windows.length > 0 ? [] : waitTotals(capture, tape, syncs),
     idle: account?.idle ?? null,
     modules: moduleTotals(capture, windows, tape),
     operators: typeTotals(capture),

@@ -60,8 +60,13 @@ function roleOf(folder: string): string | null {
 
 const BACKWARD = /grad|backprop|backward|applyadam|apply_?adam|foreachaddc|sgd/i;
 
+/** As far as the device tells. */
+export function isTrainingTape(tape: Tape): boolean {
+  return tape.optimizer.start.length > 0 || tape.types.some((type) => BACKWARD.test(type));
+}
+
 function isTraining(capture: RankCapture, tape: Tape): boolean {
-  if (tape.optimizer.start.length > 0 || tape.types.some((type) => BACKWARD.test(type))) return true;
+  if (isTrainingTape(tape)) return true;
   return hostRanges(capture, /^(autograd::engine|Optimizer\.|loss\.backward)/).length > 0;
 }
 

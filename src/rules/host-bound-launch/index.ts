@@ -1,14 +1,20 @@
 import { biasCaveat, launchStretches, quoted } from '../../facts/job/host-time.ts';
+import type { JobFacts } from '../../facts/job/index.ts';
+import { launchGaps } from '../../facts/job/launch-gaps.ts';
 import { smallLoops } from '../../facts/job/loops.ts';
 import { dataConfidence, medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
 import { COMPUTE, type RankFacts } from '../../model/facts.ts';
-import { defineRule, type RawEvidence } from '../../model/rule.ts';
+import { type Detection, defineRule, type RawEvidence } from '../../model/rule.ts';
 import type { Removal } from '../../replay/replay.ts';
 
 /** Launches this much further apart than on the other ranks are the host of that rank (see slow-rank). */
 const SLOW_HOST = 1.5;
 /** Waits per kernel from which the waits are the cause (see stream-sync). */
 const BLOCKING = 0.5;
+/** Without step marks: where the card is idle for so long, no kernel is worth a look before that (sgl-project/sglang#23565). */
+const IDLE = 0.4;
+/** A slow host leaves a gap before nearly every kernel, anything else before some. */
+const NEARLY_ALL = 0.8;
 
 function kernelsPerStep(rank: RankFacts): { count: number[]; ns: number[] } {
   const count = new Array<number>(rank.steps.length).fill(0);
@@ -23,6 +29,103 @@ function kernelsPerStep(rank: RankFacts): { count: number[]; ns: number[] } {
     }
   }
   return { count, ns };
+}
+
+/** A capture without step marks, as of serving: gaps before nearly every kernel, which only launches leave. */
+function withoutSteps(job: JobFacts, minMs: number): Detection | null {
+  const gaps = job.ranks.map((r) => launchGaps(r));
+  const share = (r: number): number => gaps[r]!.idle / (gaps[r]!.idle + gaps[r]!.busy);
+  const ranks = job.ranks
+    .map((_, r) => r)
+    .filter((r) => gaps[r] !== null && gaps[r]!.before >= NEARLY_ALL && share(r) >= IDLE && gaps[r]!.idle / 1e6 >= minMs);
+  if (ranks.length === 0) return null;
+  const top = ranks.reduce((a, b) => (gaps[b]!.idle > gaps[a]!.idle ? b : a));
+  const own = gaps[top]!;
+  const facts = job.ranks[top]!;
+  const seen = ranks.every((r) => gaps[r]!.seen);
+  const file = facts.capabilities.has('kernel-types') ? 'kernel_details.csv' : 'trace_view.json';
+  const evidence: RawEvidence[] = [
+    {
+      message: {
+        text: {
+          en: 'rank {rank:text}: a gap comes before {before:pct} of the kernels, {gap:int} µs where the kernels take {kernel:int} µs (medians); the card works for {busy:ms} and is idle for {idle:ms} between',
+          zh: '卡 {rank:text}：{before:pct} 的 kernel 之前有空隙，中位数 {gap:int} µs，而 kernel 中位数 {kernel:int} µs；NPU 工作 {busy:ms}，其间空闲 {idle:ms}',
+        },
+        params: {
+          rank: facts.rank ?? '?',
+          before: own.before,
+          gap: own.medianGap / 1e3,
+          kernel: own.medianKernel / 1e3,
+          busy: own.busy / 1e6,
+          idle: own.idle / 1e6,
+        },
+      },
+      file,
+      rank: top,
+      start: own.longest.start,
+      duration: own.longest.duration,
+    },
+    {
+      message: {
+        text: {
+          en: 'a block of {n:int} kernels repeats {count:int} times: idle for {idle:int} of {whole:int} µs ({share:pct}), at work for {busy:int} µs',
+          zh: '由 {n:int} 个 kernel 组成的块重复 {count:int} 次：{whole:int} µs 中空闲 {idle:int} µs（{share:pct}），工作 {busy:int} µs',
+        },
+        params: {
+          n: own.block.kernels,
+          count: own.block.count,
+          idle: own.block.idle / 1e3,
+          whole: own.block.duration / 1e3,
+          share: own.block.idle / own.block.duration,
+          busy: (own.block.duration - own.block.idle) / 1e3,
+        },
+      },
+      file,
+      rank: top,
+    },
+  ];
+  return {
+    outcome: 'findings',
+    findings: [
+      {
+        title: {
+          text: {
+            en: 'Launch-bound: the card is idle before almost every kernel, {share:pct} of the time',
+            zh: '下发受限：几乎每个 kernel 之前 NPU 都空闲，占 {share:pct}',
+          },
+          params: { share: own.block.idle / own.block.duration },
+        },
+        ranks,
+        steps: [],
+        groups: [],
+        confidence: seen ? 'medium' : 'low',
+        evidence,
+        caveats: seen
+          ? biasCaveat(facts)
+          : [
+              {
+                text: {
+                  en: 'the host was not recorded: that it was launching follows from the gaps alone',
+                  zh: '没有采集 Host 侧：仅由空隙推断 Host 正在下发',
+                },
+              },
+            ],
+        removal: null,
+        boundMs: own.idle / 1e6,
+        boundMethod: {
+          text: {
+            en: 'idle time before kernels over the whole capture, if all of it went',
+            zh: '整个采集中 kernel 之前的空闲，全部消除时的上限',
+          },
+        },
+        information: false,
+        symptomOf: null,
+        frames: [],
+        remedies: [{ id: 'launch-settings', params: { inference: true, kernels: own.kernels } }],
+        hotspot: 'launch-gaps',
+      },
+    ],
+  };
 }
 
 export default defineRule({
@@ -50,6 +153,7 @@ export default defineRule({
     },
   },
   remedies: ['launch-settings'],
+  detectWithoutSteps: (job, options) => withoutSteps(job, options.minMs),
   detect(job, options) {
     const step = job.steps.stepTimeMs;
     if (step === null) return { outcome: 'notApplicable', reason: { text: { en: 'the step time is unknown', zh: '迭代耗时未知' } } };

@@ -1,10 +1,10 @@
-import { collectivesPerStep, DRAIN_RATIO, drains, type WaitingPlace, waitingPlaces } from '../../facts/job/drains.ts';
+import { collectivesPerStep, DRAIN_RATIO, drains, WAITS, type WaitingPlace, waitingPlaces } from '../../facts/job/drains.ts';
 import { biasCaveat, quoted, ranksAbove } from '../../facts/job/host-time.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
 import { dataConfidence, medianOfUsed } from '../../facts/job/per-step.ts';
-import { COMPUTE, type RankFacts, type SyncKind, type SyncSite } from '../../model/facts.ts';
+import { COMPUTE, type RankFacts, type SyncKind, type SyncSite, type WaitTotal } from '../../model/facts.ts';
 import type { L10n, Message } from '../../model/lang.ts';
-import { defineRule, type RawEvidence } from '../../model/rule.ts';
+import { type Detection, defineRule, type RawEvidence } from '../../model/rule.ts';
 import type { Removal } from '../../replay/replay.ts';
 
 /** A place with less than this part of what the worst place costs is not worth a line. */
@@ -59,6 +59,100 @@ const GUARD: Message = {
   },
 };
 
+/** A capture without step marks, as of serving: only idle time of the card inside the waits counts. */
+function withoutSteps(job: JobFacts, options: { readonly minShare: number; readonly minMs: number }): Detection | null {
+  const span = job.steps.stepTimeMs;
+  if (span === null) return null;
+  const own = job.ranks.map((r) => r.waits.filter((w) => WAITS.includes(w.kind)));
+  const idle = own.map((list) => list.reduce((sum, w) => sum + w.idle / 1e6, 0));
+  const ranks = ranksAbove(idle, Math.max(options.minShare * span, options.minMs));
+  const count = (list: readonly WaitTotal[], figure: 'count' | 'beforeGraph'): number => list.reduce((n, w) => n + w[figure], 0);
+  if (ranks.length === 0) {
+    if (own.every((list) => list.length === 0)) return null;
+    const most = idle.indexOf(Math.max(...idle));
+    return {
+      outcome: 'pass',
+      reason: {
+        text: {
+          en: 'the host waited {n:int} times, {graphs:int} of them right before a graph, for {host:ms} in all; the card was idle for {idle:ms} of that',
+          zh: 'Host 等待 {n:int} 次，其中 {graphs:int} 次紧接图执行之前，合计 {host:ms}；其间 NPU 空闲 {idle:ms}',
+        },
+        params: {
+          n: count(own[most]!, 'count'),
+          graphs: count(own[most]!, 'beforeGraph'),
+          host: own[most]!.reduce((sum, w) => sum + w.ns / 1e6, 0),
+          idle: idle[most]!,
+        },
+      },
+    };
+  }
+  const top = ranks.reduce((a, b) => (idle[b]! > idle[a]! ? b : a));
+  const facts = job.ranks[top]!;
+  const shown = own[top]!.filter((w) => w.idle >= MINOR * own[top]![0]!.idle).slice(0, SHOWN);
+  const { kind } = shown[0]!;
+  const passes = facts.segments.filter((s) => s.unit === 'forward').length;
+  const graphs = count(shown, 'beforeGraph');
+  const guarded = graphs > 0 || ['stream', 'device', 'event'].includes(kind);
+  const oftenEn = (w: WaitTotal): string =>
+    w.beforeGraph > 0 ? ', {graphs:int} of them right before a graph,' : passes > 1 ? ', {per:num} per forward pass,' : '';
+  const oftenZh = (w: WaitTotal): string =>
+    w.beforeGraph > 0 ? '（其中 {graphs:int} 次紧接图执行之前）' : passes > 1 ? '（每次前向 {per:num} 次）' : '';
+  return {
+    outcome: 'findings',
+    findings: [
+      {
+        title: {
+          text:
+            graphs > 0
+              ? {
+                  en: 'The host waits right before {n:int} graph replays and the card is idle meanwhile',
+                  zh: 'Host 在 {n:int} 次图重放之前等待，其间 NPU 空闲',
+                }
+              : { en: 'The host waits {all:int} times and the card is idle meanwhile', zh: 'Host 等待 {all:int} 次，其间 NPU 空闲' },
+          params: { n: graphs, all: count(shown, 'count') },
+        },
+        ranks,
+        steps: [],
+        groups: [],
+        confidence: 'medium',
+        evidence: shown.map((w) => ({
+          message: {
+            text: {
+              en: `rank {rank:text}: {call:code}${w.operator === '' ? '' : ' in {op:code}'} {n:int} times${oftenEn(w)} held the host for {host:ms}; the card was idle for {idle:ms} of that and busy for the rest`,
+              zh: `卡 {rank:text}：${w.operator === '' ? '' : '{op:code} 中的 '}{call:code} {n:int} 次${oftenZh(w)}，阻塞 Host {host:ms}；其间 NPU 空闲 {idle:ms}，其余时间在工作`,
+            },
+            params: {
+              rank: facts.rank ?? '?',
+              call: w.call,
+              op: w.operator,
+              n: w.count,
+              graphs: w.beforeGraph,
+              per: Number((w.count / Math.max(1, passes)).toFixed(1)),
+              host: w.ns / 1e6,
+              idle: w.idle / 1e6,
+            },
+          },
+          file: 'trace_view.json',
+          rank: top,
+          start: w.worst.start,
+          duration: w.worst.end - w.worst.start,
+        })),
+        caveats: [...(guarded ? [GUARD] : []), ...biasCaveat(facts)],
+        removal: null,
+        boundMs: shown.reduce((sum, w) => sum + w.idle / 1e6, 0),
+        boundMethod: {
+          text: { en: 'idle time of the card inside these waits, whole capture', zh: '整个采集中这些等待期间 NPU 的空闲' },
+        },
+        information: false,
+        symptomOf: null,
+        frames: shown.flatMap((w) => (w.frame === null ? [] : [w.frame])),
+        remedies: [{ id: 'remove-sync', params: { kind, perStep: null, beforeGraph: graphs > 0 } }],
+        hotspot: `passes:${kind}:${shown[0]!.frame === null ? '' : `${shown[0]!.frame.file}:${shown[0]!.frame.func}`}`,
+      },
+    ],
+  };
+}
+
 export default defineRule({
   id: 'stream-sync',
   title: { en: 'The host waits for the card and the card runs dry', zh: 'Host 同步等待，NPU 断流' },
@@ -103,6 +197,7 @@ export default defineRule({
     },
   },
   remedies: ['remove-sync', 'set-environment'],
+  detectWithoutSteps: withoutSteps,
   detect(job, options) {
     const step = job.steps.stepTimeMs;
     if (step === null) return { outcome: 'notApplicable', reason: { text: { en: 'the step time is unknown', zh: '迭代耗时未知' } } };
