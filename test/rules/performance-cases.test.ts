@@ -122,6 +122,36 @@ describe('A01: decode without a whole graph (vllm-project/vllm-ascend#9404)', ()
   });
 });
 
+describe('A01 with the host beside it', () => {
+  /** 40 blocks of three kernels with 90 µs before each, launched `early` µs before they run. */
+  function trace(early: number): string {
+    const lane = (pid: number, name: string): object => ({ ph: 'M', name: 'process_name', pid, tid: 0, args: { name } });
+    const events: object[] = [lane(1, 'Python'), lane(2, 'CANN'), lane(3, 'Ascend Hardware')];
+    const types = ['RmsNorm', 'MatMulV3', 'SwiGlu'];
+    for (let k = 0; k < 120; k++) {
+      const start = 20_000 + k * 120;
+      const flow = { name: `HostToDevice${k}`, cat: 'HostToDevice', id: String(k + 1) };
+      events.push({ ph: 'X', name: 'aten::op', pid: 1, tid: 1, ts: ts(start - early - 5), dur: 10, cat: 'cpu_op', args: {} });
+      events.push({ ph: 's', ...flow, pid: 2, tid: 2, ts: ts(start - early) });
+      events.push({ ph: 'f', bp: 'e', ...flow, pid: 3, tid: 7, ts: ts(start) });
+      const name = `aclnn${types[k % 3]}_${types[k % 3]}`;
+      events.push({ ph: 'X', name, pid: 3, tid: 7, ts: ts(start), dur: 30, args: { 'Task Type': 'AI_CORE' } });
+    }
+    return JSON.stringify(events);
+  }
+
+  test('launches that come after the card ran dry are seen, not guessed', async () => {
+    const finding = findingOf(await reportOf({ 'trace_view.json': trace(20) }), 'host-bound-launch')!;
+    expect(finding).toMatchObject({ confidence: 'medium', caveats: [] });
+    expect(finding.evidence[1]!.text).toMatch(/idle for 270 of 360 µs \(75 %\)/);
+  });
+
+  test('kernels that were queued long before wait for something else', async () => {
+    const report = await reportOf({ 'trace_view.json': trace(5_000) });
+    expect(checkOf(report, 'host-bound-launch')).toMatchObject({ outcome: 'notApplicable', reason: expect.stringMatching(/step marks/) });
+  });
+});
+
 describe('A02: a wait before every graph replay (vllm-project/vllm-ascend#10434)', () => {
   const REPLAYS = 6;
   const PERIOD = 23_620;
