@@ -1,4 +1,4 @@
-import { f64, i32 } from '../../base/columns.ts';
+import { type Column, f64, i32 } from '../../base/columns.ts';
 import { union, unionSorted } from '../../base/intervals.ts';
 import { lookupIn, sortedRows } from '../../base/lookup.ts';
 import { quantile } from '../../base/statistics.ts';
@@ -168,8 +168,10 @@ export function buildTape(capture: RankCapture, windows: readonly StepWindow[], 
 /** Row of the compute kernel that starts at an instant. */
 function kernelsByStart({ start, isCommunication }: KernelTable): Lookup<number> {
   const at = (row: number): number => (Number.isNaN(start[row]!) ? Number.MAX_VALUE : start[row]!);
-  const rows = sortedRows(start.length, (a, b) => at(a) - at(b) || a - b).filter((row) => isCommunication[row] === 0);
-  return lookupIn(rows, at, (row) => row);
+  const all = sortedRows(start.length, (a, b) => at(a) - at(b) || a - b);
+  let count = 0;
+  for (const row of all) if (isCommunication[row] === 0) all[count++] = row;
+  return lookupIn(all.subarray(0, count), at, (row) => row);
 }
 
 /** Input shapes of kernel rows as numbers into a bounded list; -1 when unknown or beyond the bound. */
@@ -196,26 +198,35 @@ function shapeTable(
 }
 
 function launchIntervalOf(launches: Float64Array): number {
-  const known = launches.filter((t) => !Number.isNaN(t)).sort();
-  const gaps: number[] = [];
-  for (let i = 1; i < known.length; i++) {
+  // NaN sorts last.
+  const known = launches.slice().sort();
+  const gaps = f64(16);
+  for (let i = 1; i < known.length && !Number.isNaN(known[i]!); i++) {
     const gap = known[i]! - known[i - 1]!;
     if (gap > 0 && gap < DENSE_NS) gaps.push(gap);
   }
-  return gaps.length < 20 ? Number.NaN : quantile(gaps, 0.5);
+  return gaps.length < 20 ? Number.NaN : quantile(gaps.take(), 0.5);
 }
 
 /** Looks up the call stack frame of the innermost host op that covers an instant on a thread. */
 export function frameFinder(capture: RankCapture): (tid: number, at: number) => number {
   const host = capture.trace!.host;
-  const byThread = new Map<number, number[]>();
+  const columns = new Map<number, Column<Int32Array>>();
   for (let i = 0; i < host.name.length; i++) {
     if (host.frame[i] === -1) continue;
-    const list = byThread.get(host.tid[i]!);
-    if (list === undefined) byThread.set(host.tid[i]!, [i]);
-    else list.push(i);
+    let column = columns.get(host.tid[i]!);
+    if (column === undefined) {
+      column = i32(16);
+      columns.set(host.tid[i]!, column);
+    }
+    column.push(i);
   }
-  for (const list of byThread.values()) list.sort((a, b) => host.start[a]! - host.start[b]!);
+  const byThread = new Map<number, Int32Array>();
+  for (const [tid, column] of columns) {
+    const rows = column.take();
+    const ascends = rows.every((row, i) => i === 0 || host.start[rows[i - 1]!]! <= host.start[row]!);
+    byThread.set(tid, ascends ? rows : rows.sort((x, y) => host.start[x]! - host.start[y]! || x - y));
+  }
   return (tid, at) => {
     const list = byThread.get(tid);
     if (list === undefined) return -1;
