@@ -34,6 +34,8 @@ const WORTH_PARTS = 16 << 20;
 const TAIL = 256 << 10;
 /** A directory of 200,000 files with long names; a larger one comes with everything else. */
 const MAX_DIRECTORY = 64 << 20;
+/** The file with holes is as large as the artifact, and file systems have limits. */
+const MAX_SIZE = 2 ** 40;
 const OPENED_AT_ONCE = 4;
 
 /** A zip on disk of which only the directory is there yet; the rest is a hole that takes no room. */
@@ -144,6 +146,7 @@ async function openOne(deps: Dependencies, { octokit, target, folder }: FetchJob
   const { size, head } = remote;
   let file: FileHandle | null = null;
   try {
+    if (size > MAX_SIZE) return give('it is larger than any upload');
     if (head.length < 4 || head.readUInt32BE(0) !== 0x504b0304) return give('it is no zip');
     const from = Math.max(0, size - TAIL);
     const tail = await remote.read({ start: from, end: size });
