@@ -4,7 +4,7 @@ import type { L10n, Message } from '../model/lang.ts';
  * Rows of a timeline (tasks, operators, calls) that are kept of one rank: about 10 large steps, some 300 MB while its facts are made.
  * A longer capture is used up to the instant at which they are full, in whole steps.
  */
-export const MAX_TIMELINE_ROWS = 1_500_000;
+export const MAX_TIMELINE_ROWS = 1_200_000;
 
 /** What is kept of a timeline that is too long: its beginning. */
 export interface Sample {

@@ -485,7 +485,7 @@ describe('the same simulated job in both exports', () => {
     );
   });
 
-  test('a database longer than what is kept: its first steps, with all their tasks and launches, and every kernel of the table', async () => {
+  test('a database longer than what is kept: its first steps, with all their tasks, kernels and launches', async () => {
     const dir = fresh();
     await writeProfiles(simulate({ ranks: 1, steps: 12, layers: 3 }), dir, { export: 'db' });
     const source = await openSource(dir);
@@ -509,7 +509,8 @@ describe('the same simulated job in both exports', () => {
       expect(launches.get(stream)?.get(at)).toBe(all.trace!.launches.get(stream)?.get(at));
     });
     expect(device.name.length + host.name.length).toBeLessThan(rows / 2);
-    expect(some.kernels!.start.length).toBe(all.kernels!.start.length);
+    expect(inside(some.kernels!.start)).toBe(inside(all.kernels!.start));
+    expect(some.kernels!.start.length).toBeLessThan(all.kernels!.start.length / 2);
     await source.close();
   });
 

@@ -41,7 +41,7 @@ export interface DeviceInput {
   readonly strings: Strings;
   /** Device of this rank; only asked when the database holds several. */
   readonly device: number | null;
-  /** Tasks that begin later are kernels only, ns; infinite when all rows fit. */
+  /** What begins later is left out, ns; infinite when all rows fit. */
   readonly until: number;
   readonly maxRows: number;
 }
@@ -55,6 +55,12 @@ function ofDevice({ db, device }: DeviceInput, table: Table): string {
   const found = new Set<unknown>();
   for (const [id] of db.rows(`SELECT DISTINCT "deviceId" FROM "${table.name}" LIMIT 64`)) found.add(id);
   return found.size > 1 && found.has(device) ? ` WHERE ${table.sql('deviceId')} = ${device}` : '';
+}
+
+/** The condition, and that the row begins within what is kept. */
+function begun({ clock, until }: DeviceInput, table: Table, where: string): string {
+  if (until === Number.POSITIVE_INFINITY) return where;
+  return `${where === '' ? ' WHERE' : `${where} AND`} ${clock.sql(table, 'startNs')} <= ${Math.floor(until)}`;
 }
 
 const INFO_COLUMNS = [
@@ -86,7 +92,7 @@ export function readTasks(input: DeviceInput, columns: DeviceColumns, kernels: K
     ...inner,
   ].join(
     ', ',
-  )} FROM "TASK"${joins ? ` LEFT JOIN "COMPUTE_TASK_INFO" ON ${info.sql('globalTaskId')} = ${task.sql('globalTaskId')}` : ''}${ofDevice(input, task)}`;
+  )} FROM "TASK"${joins ? ` LEFT JOIN "COMPUTE_TASK_INFO" ON ${info.sql('globalTaskId')} = ${task.sql('globalTaskId')}` : ''}${begun(input, task, ofDevice(input, task))}`;
   const hasInfo = joins && !empty(db, 'COMPUTE_TASK_INFO');
   const unnamed = names.text('');
   const keptType = new Map<unknown, boolean>();
