@@ -371,7 +371,7 @@ export interface FusionSequence {
   readonly pattern: FusionPattern | null;
   readonly phase: 'forward' | 'backward';
   readonly types: readonly string[];
-  /** Tensor that the first kernel reads. */
+  /** Tensor that the first kernel reads; `*` where many shapes are told together. Figures of one occurrence are then means. */
   readonly shape: string;
   readonly dataType: string;
   /** How often, over the captured steps, how long the kernels take in all, and how long the device is idle between them. */

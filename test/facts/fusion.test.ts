@@ -409,6 +409,22 @@ describe('chains', () => {
   });
 });
 
+describe('dynamic shapes', () => {
+  test('beyond 60 kinds those of the same types are told together, and none is lost', async () => {
+    const of = (n: number): KernelRow[] => {
+      const t: T = [`${1024 + 8 * n},512`, BF];
+      return ['Abs', 'Log', 'Muls'].map((type) => k(type, [t], [t]));
+    };
+    const facts = await factsWith(Array.from({ length: 100 }, (_, n) => [...of(n), filler(50)]).flat());
+    const { sequences } = facts.fusion!;
+    expect(sequences).toHaveLength(61);
+    const mixed = sequences.find((s) => s.shape === '*')!;
+    expect(mixed).toMatchObject({ count: 40, size: 3, types: ['Abs', 'Log', 'Muls'] });
+    expect(mixed.bytes / mixed.needed).toBeCloseTo(3, 6);
+    expect(new Set(sequences.flatMap((s) => [...s.nodes])).size).toBe(300);
+  });
+});
+
 describe('what the profile has to hold', () => {
   test('without output shapes, and at Level0, nothing is known', async () => {
     const bare = rmsNorm.map(({ outShapes: _, outTypes: __, ...r }) => r);

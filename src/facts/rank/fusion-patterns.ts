@@ -96,10 +96,13 @@ export function findPatterns(f: Flow, taken: Uint8Array, nsOf: (at: number) => n
     againNs: 0,
   });
   for (const match of expertLoops(f)) accept(match);
+  const finder = once((k) => (k.outputs.length === 0 ? null : finderOf(k.type)));
+  const isProduct = once((k) => PRODUCT.test(k.type));
   for (let at = 0; at < f.length; at++) {
     const k = f.kind(at);
-    if (k === null || taken[at] === 1 || k.outputs.length === 0) continue;
-    const one = oneOf(f, at, k, nsOf);
+    const find = k === null || taken[at] === 1 ? null : finder(k);
+    if (k === null || find === null) continue;
+    const one = find(f, at, k, nsOf);
     if (one === null || !accept(forward(one.known.pattern, one.members, one.needed))) continue;
     known.push(one.known);
     for (const own of one.owned ?? []) taken[own] = 1;
@@ -107,7 +110,7 @@ export function findPatterns(f: Flow, taken: Uint8Array, nsOf: (at: number) => n
   if (known.length > 0) for (const match of backwards(f, known, free)) accept(match);
   for (let at = 0; at < f.length; at++) {
     const k = f.kind(at);
-    if (k === null || !free(at) || !PRODUCT.test(k.type)) continue;
+    if (k === null || !free(at) || !isProduct(k)) continue;
     for (const input of k.inputs) {
       const copy = f.producer(at, input, 3);
       if (copy !== -1 && free(copy) && swaps(f.kind(copy)!, input, 'last')) accept(forward('transposed-product', [copy], 0));
@@ -126,14 +129,29 @@ interface Forward {
   readonly owned?: readonly number[];
 }
 
-function oneOf(f: Flow, at: number, k: KernelKind, nsOf: (at: number) => number): Forward | null {
-  if (/^(Rsqrt|Sqrt)$/.test(k.type)) return norm(f, at, k);
-  if (SILU.test(k.type)) return swiglu(f, at, k);
-  if (k.type === 'Tanh' || k.type === 'Erf') return gelu(f, at, k);
-  if (k.type === 'Neg') return rotary(f, at, k);
-  if (SOFTMAX.test(k.type)) return softmax(f, at, k, nsOf);
-  if (k.type === 'Exp') return writtenSoftmax(f, at, k);
-  return null;
+type Finder = (f: Flow, at: number, k: KernelKind, nsOf: (at: number) => number) => Forward | null;
+
+/** The formula that one kernel of it gives away. */
+function finderOf(type: string): Finder | null {
+  if (/^(Rsqrt|Sqrt)$/.test(type)) return norm;
+  if (SILU.test(type)) return swiglu;
+  if (type === 'Tanh' || type === 'Erf') return gelu;
+  if (type === 'Neg') return rotary;
+  if (SOFTMAX.test(type)) return softmax;
+  return type === 'Exp' ? writtenSoftmax : null;
+}
+
+/** Kinds are few, kernels are many. */
+export function once<V>(compute: (k: KernelKind) => V): (k: KernelKind) => V {
+  const known = new Map<KernelKind, V>();
+  return (k) => {
+    let value = known.get(k);
+    if (value === undefined && !known.has(k)) {
+      value = compute(k);
+      known.set(k, value);
+    }
+    return value as V;
+  };
 }
 
 const remember = (pattern: FusionPattern, full: number, more: Partial<Known> = {}): Known => ({

@@ -1,9 +1,10 @@
+import { type Column, i32 } from '../../base/columns.ts';
 import { covered } from '../../base/intervals.ts';
 import type { Frame, RankCapture } from '../../model/capture.ts';
 import type { CastFacts, FusionFacts, FusionPattern, FusionSequence, LayoutFacts, OptimizerFacts, Tape } from '../../model/facts.ts';
 import { type Flow, flowsOf, isSame, type KernelKind } from './dataflow.ts';
 import { findCycle } from './fragments.ts';
-import { ELEMENTWISE, findPatterns } from './fusion-patterns.ts';
+import { ELEMENTWISE, findPatterns, once } from './fusion-patterns.ts';
 import type { StepOf } from './kernel-groups.ts';
 
 /** Two element-wise kernels are an operator and its neighbour; three in a row are a formula written out. */
@@ -13,10 +14,15 @@ const MAX_CHAIN = 24;
 /** Kernels on other tensors that may stand between two of a chain. */
 const MAX_BETWEEN = 2;
 const MAX_SEQUENCES = 80;
-/** Bounds the facts of a rank: 4 bytes a kernel. */
-const MAX_NODES = 100_000;
+/** Sequences told apart by their shapes, and in all. */
+const MAX_EXACT = 60;
+const MAX_BUILDING = 2_000;
 
-type Building = { -readonly [K in keyof FusionSequence]: FusionSequence[K] } & { list: number[]; stepList: number[] };
+type Building = { -readonly [K in keyof FusionSequence]: FusionSequence[K] } & {
+  /** 4 bytes a kernel: each is in one sequence at most. */
+  readonly list: Column<Int32Array>;
+  readonly stepList: Column<Int32Array>;
+};
 
 interface Found {
   readonly pattern: FusionPattern | null;
@@ -46,71 +52,99 @@ export function fusionFacts(
   for (const s of others.casts?.steps ?? []) for (const node of s.removable) gone.add(node);
   for (const call of others.optimizers?.calls ?? []) for (const node of call.nodes) gone.add(node);
   const sequences = new Map<string, Building>();
-  let kept = 0;
   for (const flow of flows) {
     const taken = new Uint8Array(flow.length);
     for (let at = 0; at < flow.length; at++) if (gone.has(flow.nodes[at]!)) taken[at] = 1;
     const nsOf = (at: number): number => tape.duration[flow.nodes[at]!]!;
-    const add = (found: Found): void => {
-      if (kept + found.members.length > MAX_NODES) return;
-      kept += found.members.length;
-      addTo(sequences, capture, tape, rows, flow, found);
-    };
+    const add = (found: Found): void => addTo(sequences, capture, tape, rows, flow, found);
     for (const match of findPatterns(flow, taken, nsOf)) add(match);
     for (const chain of chains(flow, taken)) add(chain);
   }
   const list = [...sequences.values()].sort((a, b) => b.ns - a.ns).slice(0, MAX_SEQUENCES);
   return {
-    sequences: list.map(({ list: nodes, stepList, ...s }) => ({ ...s, nodes: Int32Array.from(nodes), steps: Int32Array.from(stepList) })),
+    sequences: list.map(({ list: nodes, stepList, bytes, needed, againNs, leastNs, vectorNs, ...s }) => ({
+      ...s,
+      bytes: bytes / s.count,
+      needed: needed / s.count,
+      againNs: againNs / s.count,
+      leastNs: leastNs / s.count,
+      vectorNs: vectorNs / s.count,
+      nodes: nodes.take(),
+      steps: stepList.take(),
+    })),
   };
 }
 
 function addTo(sequences: Map<string, Building>, capture: RankCapture, tape: Tape, rows: Int32Array, flow: Flow, found: Found): void {
-  const kinds = found.members.map((at) => flow.kind(at));
-  const types = kinds.slice(0, Math.ceil(kinds.length / found.repeats)).map((k) => k?.type ?? '?');
-  const tensor = kinds.find((k) => k !== null && k.inputs.length > 0)?.inputs[0];
-  const shape = tensor?.dims.join(',') ?? '';
-  const dataType = tensor?.type ?? '';
-  const key = `${found.pattern} ${found.phase} ${found.repeats} ${types.join()} ${shape} ${dataType}`;
-  const nodes = found.members.map((at) => flow.nodes[at]!);
-  const ns = nodes.reduce((sum, node) => sum + tape.duration[node]!, 0);
-  const [first, last] = [nodes[0]!, nodes[nodes.length - 1]!];
+  const { members, pattern, phase, repeats } = found;
+  // Experts of one loop have other numbers of rows each: their types are what agrees.
+  let key = `${pattern} ${phase} ${repeats}`;
+  let ns = 0;
+  let bytes = 0;
+  let vector = 0;
+  let least = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < members.length; i++) {
+    const k = flow.kind(members[i]!);
+    if (repeats === 1) key += ` ${k?.group ?? -1}`;
+    else if (i < members.length / repeats) key += ` ${k?.type ?? ''}`;
+    const duration = tape.duration[flow.nodes[members[i]!]!]!;
+    ns += duration;
+    if (k !== null) bytes += k.bytesIn + k.bytesOut;
+    vector += (k?.vec ?? Number.NaN) * duration;
+    if (duration < least) least = duration;
+  }
+  const first = flow.nodes[members[0]!]!;
+  const last = flow.nodes[members[members.length - 1]!]!;
   const start = tape.start[first]!;
   const end = tape.start[last]! + tape.duration[last]!;
+  const kinds = members.map((at) => flow.kind(at));
   let sequence = sequences.get(key);
+  // Jobs of dynamic shapes have more kinds than are kept: those that agree in their types are then told together.
+  const isMixed = sequence === undefined && sequences.size >= MAX_EXACT;
+  if (isMixed) {
+    key = `${pattern} ${phase} ${repeats} ${members.length} * ${kinds.map((k) => k?.type ?? '').join()}`;
+    sequence = sequences.get(key);
+  }
   if (sequence === undefined) {
-    if (sequences.size >= 2_000) return;
+    if (sequences.size >= MAX_BUILDING) return;
+    const nodes = members.map((at) => flow.nodes[at]!);
+    const tensor = kinds.find((k) => k !== null && k.inputs.length > 0)?.inputs[0];
     sequence = {
-      pattern: found.pattern,
-      phase: found.phase,
-      types: types.slice(0, 32),
-      shape,
-      dataType,
+      pattern,
+      phase,
+      types: kinds.slice(0, Math.min(32, Math.ceil(kinds.length / repeats))).map((k) => k?.type ?? '?'),
+      shape: isMixed ? '*' : (tensor?.dims.join(',') ?? ''),
+      dataType: tensor?.type ?? '',
       count: 0,
       ns: 0,
       idleNs: 0,
-      size: nodes.length,
-      repeats: found.repeats,
-      bytes: kinds.reduce((sum, k) => sum + (k === null ? 0 : k.bytesIn + k.bytesOut), 0),
-      needed: found.needed,
-      againNs: found.againNs,
-      leastNs: Math.min(...nodes.map((node) => tape.duration[node]!)),
-      vectorNs: nodes.reduce((sum, node, i) => sum + (kinds[i]?.vec ?? Number.NaN) * tape.duration[node]!, 0),
+      size: members.length,
+      repeats,
+      bytes: 0,
+      needed: 0,
+      againNs: 0,
+      leastNs: 0,
+      vectorNs: 0,
       frame: frameOf(nodes, tape),
       line: capture.kernels!.line[rows[first]!]!,
       start,
       duration: end - start,
       nodes: new Int32Array(0),
       steps: new Int32Array(0),
-      list: [],
-      stepList: [],
+      list: i32(64),
+      stepList: i32(16),
     };
     sequences.set(key, sequence);
   }
   sequence.count++;
   sequence.ns += ns;
+  sequence.bytes += bytes;
+  sequence.needed += found.needed;
+  sequence.againNs += found.againNs;
+  sequence.leastNs += least;
+  sequence.vectorNs += vector;
   sequence.idleNs += Math.max(0, end - start - covered(tape.busy, start, end));
-  for (const node of nodes) sequence.list.push(node);
+  for (const at of members) sequence.list.push(flow.nodes[at]!);
   sequence.stepList.push(flow.step);
 }
 
@@ -123,14 +157,16 @@ function frameOf(nodes: readonly number[], tape: Tape): Frame | null {
 }
 
 /** Writes one tensor as large as the largest it reads, element by element, and does not wait for arithmetic. */
-function isLink(k: KernelKind | null): k is KernelKind {
-  if (k === null || !k.isVector || !ELEMENTWISE.test(k.type) || k.outputs.length !== 1 || k.vec > k.memory) return false;
+function isLink(k: KernelKind): boolean {
+  if (!k.isVector || !ELEMENTWISE.test(k.type) || k.outputs.length !== 1 || k.vec > k.memory) return false;
   const size = k.outputs[0]!.elements;
   return k.inputs.length > 0 && k.inputs.every((t) => t.elements <= size) && k.inputs.some((t) => t.elements === size);
 }
 
 /** Maximal runs in which each kernel reads what the one before wrote. A kernel is in one run only, so nothing is counted twice. */
 function* chains(f: Flow, taken: Uint8Array): Generator<Found> {
+  const known = once(isLink);
+  const links = (k: KernelKind | null): k is KernelKind => k !== null && known(k);
   let run: number[] = [];
   let between = 0;
   for (let at = 0; at <= f.length; at++) {
@@ -143,7 +179,7 @@ function* chains(f: Flow, taken: Uint8Array): Generator<Found> {
       const isCut = at === f.length || f.isCut(last, at);
       const uses = k?.inputs.some((t) => isSame(t, given)) ?? false;
       // The same operator on the same kind of tensor works on another one: a loop over parameters, or two gradients.
-      if (!isCut && uses && isFree && isLink(k) && k.type !== before.type && k.outputs[0]!.elements === given.elements) {
+      if (!isCut && uses && isFree && links(k) && k.type !== before.type && k.outputs[0]!.elements === given.elements) {
         run.push(at);
         between = 0;
         continue;
@@ -161,7 +197,7 @@ function* chains(f: Flow, taken: Uint8Array): Generator<Found> {
       if (at >= f.length) break;
     }
     const begin = at < f.length ? f.kind(at) : null;
-    if (at < f.length && taken[at] === 0 && isLink(begin)) run = [at];
+    if (at < f.length && taken[at] === 0 && links(begin)) run = [at];
   }
 }
 

@@ -7,8 +7,6 @@ import { fullText } from './kernel-groups.ts';
 import { type StepWindow, windowAt } from './windows.ts';
 
 const MAX_CALLS = 256;
-/** Nodes kept over all calls: 4 bytes each. */
-const MAX_NODES = 200_000;
 /** A sequence that comes back so often is a loop over parameters. */
 const MIN_REPEATS = 3;
 /** Kernels of one operation over one long tensor: no more than a few groups of parameters have. */
@@ -45,13 +43,10 @@ export function optimizerFacts(
   const clears = hostRanges(capture, /^Optimizer\.zero_grad#/);
   if (updates.length === 0 && clears.length === 0) return null;
   const { nodesOf } = launchedIn(capture, tape);
-  let kept = 0;
   const take = (range: HostRange): { step: number; nodes: number[] } | null => {
     const step = windowAt(windows, range.start);
     const nodes = step === -1 ? [] : nodesOf(range);
-    if (nodes.length === 0 || kept + nodes.length > MAX_NODES) return null;
-    kept += nodes.length;
-    return { step, nodes };
+    return nodes.length === 0 ? null : { step, nodes };
   };
   const calls = updates.slice(0, MAX_CALLS).flatMap((range) => {
     const taken = take(range);
