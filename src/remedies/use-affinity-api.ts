@@ -243,9 +243,12 @@ const VIEW_CODE = 'y = torch.matmul(x, w.transpose(-2, -1))  # not w.transpose(-
 
 function transposedProduct(): Replacement {
   return {
-    text: both(
-      'Pass the transposed view straight to `torch.matmul`, without `.contiguous()`: the product reads it in place.',
-      '把转置后的视图直接传给 `torch.matmul`，不加 `.contiguous()`：矩阵乘可原地读取。',
+    text: prose(
+      both(
+        'Pass the transposed view straight to `torch.matmul`, without `.contiguous()`: the product reads it in place.',
+        '把转置后的视图直接传给 `torch.matmul`，不加 `.contiguous()`：矩阵乘可原地读取。',
+      ),
+      both('A weight can also be stored once in the order it is read.', '权重也可按读取顺序一次存好。'),
     ),
     code: VIEW_CODE,
     preconditions: [both('Nothing else needs the copy.', '没有其他地方用到该副本。')],

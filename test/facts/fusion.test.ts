@@ -479,9 +479,9 @@ describe.skipIf(!HAVE_PROFILES)(`real profiles${WHY_SKIPPED}`, () => {
     for (const r of ranks) for (const s of r.fusion?.sequences ?? []) expect(s.pattern).toBeNull();
   });
 
-  test('a GPT of 2023: strided copies around its batched products, seen twice', async () => {
+  test('a GPT of 2023: two layers whose scores go through memory around a fused softmax', async () => {
     const [r] = await factsOf(PATHS.arithmetic);
     const named_ = r!.fusion!.sequences.filter((s) => s.pattern !== null);
-    expect(named_.map((s) => [s.pattern, s.count, s.types.join()])).toEqual([['transposed-batch', 2, 'AsStrided']]);
+    expect(named_.map((s) => [s.pattern, s.count, s.types.join()])).toEqual([['attention', 2, 'Mul,ScaledMaskedSoftmax,DropOutDoMask']]);
   });
 });

@@ -24,13 +24,15 @@ const MAXIMUM = /^(ReduceMaxD?|ArgMaxWithValue)$/;
 const SLICE = /^(Slice|StridedSlice|StridedSliceD|Split(V|D|VD)?)$/;
 const CONCAT = /^Concat(D|V2)?$/;
 const SOFTMAX = /^Softmax(V2)?$/;
-const SOFTMAX_GRAD = /^Softmax(V2)?Grad$/;
+const SOFTMAX_GRAD = /^(Softmax(V2)?Grad|ScaledMaskedSoftmaxGrad(V2)?)$/;
+/** Half way to a fused attention: the scores still go through memory. */
+const SCALED_SOFTMAX = /^ScaledMaskedSoftmax(V2)?$/;
 const MASK = /^(MaskedFill|Select(V2)?|Where)$/;
 const DROPOUT = /^(DropOutDoMask(V\d)?|MaskedScale)$/;
 const SILU = /^(Swish|Silu)$/;
 const SILU_GRAD = /^(Swish|Silu)Grad$/;
 const BATCHED = /^BatchMatMul(V\d)?$/;
-const PRODUCT = /^(Batch)?MatMul(V\d|Common)?$/;
+const PRODUCT = /^((Batch)?MatMul(V\d|Common)?|GroupedMatmul)$/;
 const TRANSPOSE = /^TransposeD?(AiCore)?$/;
 const STRIDED = /^AsStrided(AiCore)?$/;
 const PICK = /^(GatherV2|Gather|GatherElements\w*|GatherNd|Index(V2)?)$/;
@@ -137,7 +139,7 @@ function finderOf(type: string): Finder | null {
   if (SILU.test(type)) return swiglu;
   if (type === 'Tanh' || type === 'Erf') return gelu;
   if (type === 'Neg') return rotary;
-  if (SOFTMAX.test(type)) return softmax;
+  if (SOFTMAX.test(type) || SCALED_SOFTMAX.test(type)) return softmax;
   return type === 'Exp' ? writtenSoftmax : null;
 }
 
@@ -343,6 +345,7 @@ function softmax(f: Flow, at: number, k: KernelKind, nsOf: (at: number) => numbe
     const members = [at, ...up.members, ...down.members];
     return { members, needed: 0, owned: [up.stop, down.stop], known: remember('attention', full, { productNs: nsOf(up.stop) }) };
   }
+  if (SCALED_SOFTMAX.test(k.type)) return null;
   const members = [at, ...up.members];
   const isMasked = up.members.some((i) => MASK.test(f.kind(i)!.type));
   // The fused operator takes a boolean mask and rows of 32 to 8,192 figures, a multiple of 32.
