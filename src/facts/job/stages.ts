@@ -7,10 +7,16 @@ export const SLOWER = 1.05;
 /** Part of a rank's kernel time that other ranks must have, too, before its card is judged. */
 const COMPARABLE = 0.5;
 
-/** How many times as long as on the other ranks the same kernels take on a slow card; 1 when it is not slow or cannot be told. */
-export function slowness(job: JobFacts, rank: number): number {
+/** How many times as long as on the other ranks the same kernels take; 1 when it cannot be told. */
+export function kernelRatio(job: JobFacts, rank: number): number {
   const { ratio, cover } = sameWork(job)[rank]!;
-  return hasShapes(job.ranks[rank]!) && cover >= COMPARABLE && ratio >= SLOWER ? ratio : 1;
+  return hasShapes(job.ranks[rank]!) && cover >= COMPARABLE && ratio > 0 ? ratio : 1;
+}
+
+/** The same for a slow card; 1 when it is not slow or cannot be told. */
+export function slowness(job: JobFacts, rank: number): number {
+  const ratio = kernelRatio(job, rank);
+  return ratio >= SLOWER ? ratio : 1;
 }
 
 /** Pipeline stages: ranks by their place in the `pp` groups, with their computing time. Rank numbers are indices into the job's ranks. */

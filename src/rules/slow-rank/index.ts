@@ -3,7 +3,7 @@ import type { JobFacts } from '../../facts/job/index.ts';
 import { type Culprit, compareRank, lateness, type RankDifference } from '../../facts/job/lateness.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
 import { hasShapes, keyOf, sameWork } from '../../facts/job/same-work.ts';
-import { slowness, stages } from '../../facts/job/stages.ts';
+import { kernelRatio, slowness, stages } from '../../facts/job/stages.ts';
 import { evened } from '../../facts/job/uneven-work.ts';
 import { COMPUTE, IDLE_CAUSES, type IdleCause } from '../../model/facts.ts';
 import type { L10n, Message } from '../../model/lang.ts';
@@ -53,7 +53,8 @@ function judge(job: JobFacts, rank: number, culprit: Culprit | null, causedMs: n
     if (best >= ENOUGH * causedMs) {
       if (d.idleMs[idle] === best) return { rule: RULE_OF[idle]! };
       // Kernels without shapes cannot be told from more work; the same number of them is the best there is.
-      if (hasShapes(job.ranks[rank]!)) return d.computeMs * (1 - 1 / slow) >= ENOUGH * compute ? bySlowKernels() : 'more-work';
+      if (hasShapes(job.ranks[rank]!))
+        return d.computeMs * (1 - 1 / kernelRatio(job, rank)) >= ENOUGH * compute ? bySlowKernels() : 'more-work';
       return Math.abs(d.kernels - d.othersKernels) > 0.02 * d.othersKernels ? 'more-work' : bySlowKernels();
     }
     return d.launchNs > SLOW_LAUNCH * d.othersLaunchNs ? 'host' : 'unknown';
@@ -119,7 +120,7 @@ function why(job: JobFacts, { rank, difference: d }: Judged, reason: Reason): Me
             en: 'rank {r:text}: kernels of the same type and shapes take {slower:pct} longer than on the other ranks ({cover:pct} of its kernel time can be compared); {own:ms} of kernels per step',
             zh: '卡 {r:text}：类型和 shape 相同的 kernel 比其余卡慢 {slower:pct}（可对比的部分占其 kernel 耗时的 {cover:pct}）；每迭代 kernel 共 {own:ms}',
           },
-          params: { r, slower: slowness(job, rank) - 1, cover: sameWork(job)[rank]!.cover, own: d.computeMs },
+          params: { r, slower: kernelRatio(job, rank) - 1, cover: sameWork(job)[rank]!.cover, own: d.computeMs },
         };
       }
       return {
@@ -163,7 +164,7 @@ function findingOf(job: JobFacts, reason: Reason, judged: readonly Judged[]): Ra
     for (const [r, even] of evened(job, [...new Set(judged.flatMap((j) => [j.rank, ...j.peers]))], (step) => (used.has(step) ? 0 : -1)))
       removal.set(r, even);
   const slower = Math.max(
-    ...judged.map((j) => (hasShapes(facts) ? slowness(job, j.rank) : j.difference.computeMs / j.difference.othersComputeMs) - 1),
+    ...judged.map((j) => (hasShapes(facts) ? kernelRatio(job, j.rank) : j.difference.computeMs / j.difference.othersComputeMs) - 1),
   );
   const ranks = judged.map((j) => j.rank);
   const numbers = ranks.map((r) => job.ranks[r]!.rank ?? -1).sort((a, b) => a - b);
@@ -220,7 +221,7 @@ function findingOf(job: JobFacts, reason: Reason, judged: readonly Judged[]): Ra
     caveats: shapeless,
     removal: removal.size > 0 ? { likely: removal } : null,
     boundMs: Math.max(
-      ...judged.map((j) => Math.max(j.causedMs, reason === 'device' ? j.difference.computeMs * (1 - 1 / slowness(job, j.rank)) : 0)),
+      ...judged.map((j) => Math.max(j.causedMs, reason === 'device' ? j.difference.computeMs * (1 - 1 / kernelRatio(job, j.rank)) : 0)),
     ),
     boundMethod: { text: { en: 'waiting that the late arrival causes, median of the steps', zh: '迟到造成的等待，各迭代的中位数' } },
     information: false,
