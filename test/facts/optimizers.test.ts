@@ -53,6 +53,14 @@ describe.skipIf(!HAVE_PROFILES)(`real profiles${WHY_SKIPPED}`, () => {
     }
   });
 
+  test('a trace of 2024 alone: Adam over 10 parameters one after the other, 8 kernels each', async () => {
+    const [r] = await factsOf(PATHS.singleProcess);
+    expect(r!.optimizers!.calls[0]).toMatchObject({ name: 'Adam', kind: 'loop', period: 8, repeats: 10, tensors: 10 });
+    expect(r!.optimizers!.calls[0]!.types.join()).toBe('Mul,Axpy,Mul,Addcmul,Sqrt,RealDiv,Add,Addcdiv');
+    // Whether Mul reads a scalar or a tensor is not told by its name.
+    expect(r!.optimizers!.calls[0]!.passes).toBeNaN();
+  });
+
   test('st/level2 has no trace, so no ranges', async () => {
     for (const r of await factsOf(PATHS.st)) expect(r.optimizers).toBeNull();
   });

@@ -109,6 +109,13 @@ describe.skipIf(!HAVE_PROFILES)(`real profiles${WHY_SKIPPED}`, () => {
     expect(Math.abs(Number(found[2]) - ms)).toBeLessThan(0.15);
   });
 
+  test('a real loop of small kernels that starve the card is one finding', async () => {
+    const report = reportOf(await factsOf(PATHS.singleProcess));
+    const owner = findingOf(report, 'small-op-fragmentation')!;
+    expect(owner.title).toMatch(/^The optimizer launches/);
+    expect(findingOf(report, RULE)).toMatchObject({ symptomOf: owner.id, severity: 'info', saving: { perStepMs: { ceiling: 0 } } });
+  });
+
   test('st/level2 has no trace: not applicable', async () => {
     expect(checkOf(reportOf(await factsOf(PATHS.st)), RULE).outcome).toBe('notApplicable');
   });

@@ -55,7 +55,7 @@ export function optimizerFacts(
   const fills = clears.slice(0, MAX_CALLS).flatMap((range) => {
     const taken = take(range);
     if (taken === null) return [];
-    const nodes = taken.nodes.filter((node) => FILL.test(tape.types[tape.type[node]!]!));
+    const nodes = taken.nodes.filter((node) => FILL.test(operationOf(tape.types[tape.type[node]!]!)));
     if (nodes.length === 0) return [];
     return [
       {
@@ -127,7 +127,7 @@ function callOf(
   range: HostRange,
   { step, nodes }: { step: number; nodes: readonly number[] },
 ): Call {
-  const type = (node: number): string => tape.types[tape.type[node]!]!;
+  const type = (node: number): string => operationOf(tape.types[tape.type[node]!]!);
   const ns = nsOf(tape, nodes);
   const share = (test: RegExp): number =>
     nsOf(
@@ -165,6 +165,11 @@ function callOf(
   };
 }
 
+/** Without a kernel table the tape holds names: `aclnnForeachSqrt_ForeachSqrt_ForeachSqrt`. */
+function operationOf(type: string): string {
+  return type.startsWith('aclnn') ? type.slice(type.lastIndexOf('_') + 1) : type.replace(/AiCore$/, '');
+}
+
 /** Of a list cut into pieces every operation has as many kernels; one piece of each makes the update. */
 function passesOf(capture: RankCapture, tape: Tape, rows: Int32Array, nodes: readonly number[]): number {
   const longest = nodes.reduce((most, node) => Math.max(most, tape.duration[node]!), 0);
@@ -172,7 +177,7 @@ function passesOf(capture: RankCapture, tape: Tape, rows: Int32Array, nodes: rea
   for (const node of nodes) {
     // Counters of steps and other scalars are parameters of the update, not of the model.
     if (tape.duration[node]! < 0.05 * longest) continue;
-    const type = tape.types[tape.type[node]!]!.replace(/AiCore$/, '');
+    const type = operationOf(tape.types[tape.type[node]!]!);
     const passes = BY_OPERANDS.test(type)
       ? byOperands(capture, rows[node]!)
       : (PASSES.find(([types]) => types.test(type))?.[1] ?? Number.NaN);
