@@ -23,7 +23,7 @@ export const diagnose: Bench = {
   name: 'diagnose',
   about: 'rules and replay against reading, for 5 steps of 3,000 kernels on many ranks',
   async run({ seconds, dir, runs, ranks }) {
-    const count = ranks ?? (seconds < 60 ? 8 : 64);
+    const count = ranks ?? (seconds < 60 ? 2 : 64);
     const folder = await profileFolder(dir, `diagnose-${count}`, jobOf(count));
     const total = (await bytesBelow(folder)) / 1e6;
     const until = performance.now() + seconds * 1000;
