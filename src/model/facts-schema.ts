@@ -203,7 +203,7 @@ const Fusion = z.object({
           repeats: Int.positive(),
           bytes: Num,
           needed: Num,
-          againNs: Num,
+          staysNs: Num,
           leastNs: Num,
           vectorNs: Num,
           frame: Frame.nullable(),

@@ -387,8 +387,8 @@ export interface FusionSequence {
   /** Bytes that the kernels of one occurrence move, and that one kernel in their place would have to; NaN when unknown. */
   readonly bytes: number;
   readonly needed: number;
-  /** Work that comes on top when they are fused, ns: scores computed a second time. */
-  readonly againNs: number;
+  /** Work that fusing leaves or adds, ns: products of the experts, scores computed a second time. */
+  readonly staysNs: number;
   /** Time of the quickest of them, ns: one kernel in their place takes no less. */
   readonly leastNs: number;
   /** Time in which the vector units were busy in one occurrence, ns; NaN when not measured. */

@@ -6,17 +6,20 @@ import { medianOfUsed } from './per-step.ts';
 /** How well one kernel in place of a sequence does: at the pace of the sequence itself, at half of it, or as well as it can. */
 export type FusedPace = 'likely' | 'slow' | 'best';
 
-/** A loop over experts becomes one kernel per position; it moves the same bytes, so most of the kernels' time stays. */
+/** A loop over experts becomes one kernel per position: products take as long, the rest moves the same bytes, so most of its time stays. */
 const LOOP_SHRINK: Readonly<Record<FusedPace, number>> = { slow: 0, likely: 0.25, best: 1 };
 
 /** ns that one occurrence takes as one kernel; NaN when the bytes are not known. Never more than it takes now. */
 export function fusedNs(s: FusionSequence, pace: FusedPace): number {
   const now = s.ns / s.count;
-  if (s.repeats > 1) return now * (1 - LOOP_SHRINK[pace]) + (now / s.repeats) * LOOP_SHRINK[pace];
-  if (s.needed === 0) return Math.min(now, s.againNs);
+  if (s.repeats > 1) {
+    const rest = now - s.staysNs;
+    return s.staysNs + rest * (1 - LOOP_SHRINK[pace]) + (rest / s.repeats) * LOOP_SHRINK[pace];
+  }
+  if (s.needed === 0) return Math.min(now, s.staysNs);
   const moved = now * Math.min(1, s.needed / s.bytes);
   const paced = pace === 'slow' ? Math.max(2 * moved, s.vectorNs || 0) : moved;
-  return Math.min(now, Math.max(s.leastNs, paced) + s.againNs);
+  return Math.min(now, Math.max(s.leastNs, paced) + s.staysNs);
 }
 
 /** ns that one occurrence would not take: at the kernels, and idle between them because the next one came late. */
@@ -27,6 +30,15 @@ export function savedNs(s: FusionSequence): number {
 /** Kernels of one occurrence that stay: of a loop one per position. */
 function stay(s: FusionSequence, pace: FusedPace): number {
   return s.repeats > 1 ? s.size / s.repeats : fusedNs(s, pace) > 0 ? 1 : 0;
+}
+
+/** The same code runs on every rank: where it costs one rank enough, it sits on all that have a tenth of that. */
+const FAIR_PART = 0.1;
+
+/** Ranks of a cause that costs at least one of them `floor`; empty when it costs none that much. */
+export function sharers(ms: readonly number[], floor: number): number[] {
+  const most = Math.max(0, ...ms);
+  return most > 0 && most >= floor ? ms.flatMap((own, r) => (own >= FAIR_PART * most ? [r] : [])) : [];
 }
 
 /** Sums over the occurrences of each step, median of the used steps. */

@@ -9,7 +9,7 @@ export interface Match {
   readonly members: readonly number[];
   readonly repeats: number;
   readonly needed: number;
-  readonly againNs: number;
+  readonly staysNs: number;
 }
 
 const MULTIPLY = /^Muls?$/;
@@ -95,9 +95,9 @@ export function findPatterns(f: Flow, taken: Uint8Array, nsOf: (at: number) => n
     members: [...new Set(members)].sort((a, b) => a - b),
     repeats: 1,
     needed,
-    againNs: 0,
+    staysNs: 0,
   });
-  for (const match of expertLoops(f)) accept(match);
+  for (const match of expertLoops(f, nsOf)) accept(match);
   const finder = once((k) => (k.outputs.length === 0 ? null : finderOf(k.type)));
   const isProduct = once((k) => PRODUCT.test(k.type));
   for (let at = 0; at < f.length; at++) {
@@ -431,7 +431,7 @@ function* backwards(f: Flow, known: readonly Known[], free: (at: number) => bool
     members: [...new Set(members)].sort((a, b) => a - b),
     repeats: 1,
     needed: of.needed * times,
-    againNs: of.productNs,
+    staysNs: of.productNs,
   });
   for (let at = 0; at < f.length; at++) {
     const k = f.kind(at);
@@ -537,7 +537,7 @@ function swigluBackward(f: Flow, at: number, k: KernelKind, of: Known, free: (at
 }
 
 /** The same kernels for one expert after the other: what belongs to it is looked up, picked, multiplied and put back. */
-function* expertLoops(f: Flow): Generator<Match> {
+function* expertLoops(f: Flow, nsOf: (at: number) => number): Generator<Match> {
   const starts: number[] = [];
   for (let at = 0; at < f.length; at++) if (f.kind(at)?.type === 'NonZero') starts.push(at);
   const bodyOf = (n: number): { types: string; weights: string; length: number } | null => {
@@ -576,7 +576,9 @@ function* expertLoops(f: Flow): Generator<Match> {
     const repeats = m - n;
     if (repeats >= MIN_EXPERTS) {
       const members = Array.from({ length: repeats }, (_, e) => Array.from({ length: body.length }, (_, i) => starts[n + e]! + i)).flat();
-      yield { pattern: 'expert-loop', phase: 'forward', members, repeats, needed: Number.NaN, againNs: 0 };
+      const products = members.filter((at) => PRODUCT.test(f.kind(at)?.type ?? ''));
+      const staysNs = products.reduce((sum, at) => sum + nsOf(at), 0);
+      yield { pattern: 'expert-loop', phase: 'forward', members, repeats, needed: Number.NaN, staysNs };
     }
     n = m;
   }

@@ -31,7 +31,7 @@ interface Found {
   readonly members: readonly number[];
   readonly repeats: number;
   readonly needed: number;
-  readonly againNs: number;
+  readonly staysNs: number;
 }
 
 /**
@@ -62,11 +62,11 @@ export function fusionFacts(
   }
   const list = [...sequences.values()].sort((a, b) => b.ns - a.ns).slice(0, MAX_SEQUENCES);
   return {
-    sequences: list.map(({ list: nodes, stepList, bytes, needed, againNs, leastNs, vectorNs, ...s }) => ({
+    sequences: list.map(({ list: nodes, stepList, bytes, needed, staysNs, leastNs, vectorNs, ...s }) => ({
       ...s,
       bytes: bytes / s.count,
       needed: needed / s.count,
-      againNs: againNs / s.count,
+      staysNs: staysNs / s.count,
       leastNs: leastNs / s.count,
       vectorNs: vectorNs / s.count,
       nodes: nodes.take(),
@@ -122,7 +122,7 @@ function addTo(sequences: Map<string, Building>, capture: RankCapture, tape: Tap
       repeats,
       bytes: 0,
       needed: 0,
-      againNs: 0,
+      staysNs: 0,
       leastNs: 0,
       vectorNs: 0,
       frame: frameOf(nodes, tape),
@@ -140,7 +140,7 @@ function addTo(sequences: Map<string, Building>, capture: RankCapture, tape: Tap
   sequence.ns += ns;
   sequence.bytes += bytes;
   sequence.needed += found.needed;
-  sequence.againNs += found.againNs;
+  sequence.staysNs += found.staysNs;
   sequence.leastNs += least;
   sequence.vectorNs += vector;
   sequence.idleNs += Math.max(0, end - start - covered(tape.busy, start, end));
@@ -217,7 +217,7 @@ function* split(f: Flow, run: readonly number[]): Generator<Found> {
   for (let from = 0; from + MIN_CHAIN <= run.length; from += length) {
     const members = run.slice(from, from + length);
     if (members.length < MIN_CHAIN) break;
-    yield { pattern: null, phase: 'forward', members, repeats: 1, needed: neededBy(members.map((at) => f.kind(at)!)), againNs: 0 };
+    yield { pattern: null, phase: 'forward', members, repeats: 1, needed: neededBy(members.map((at) => f.kind(at)!)), staysNs: 0 };
   }
 }
 

@@ -1,4 +1,4 @@
-import { fuse, fusedNs, perStep, savedNs } from '../../facts/job/fusion.ts';
+import { fuse, fusedNs, perStep, savedNs, sharers } from '../../facts/job/fusion.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
 import { spokesman } from '../../facts/job/kernels.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
@@ -146,7 +146,7 @@ export default defineRule({
     for (const pattern of patterns) {
       const saved = job.ranks.map((facts, r) => perStep(job, facts, found[r]!.get(pattern) ?? [], (s) => savedNs(s) / 1e6));
       largest = Math.max(largest, ...saved);
-      const ranks = seen.filter((r) => saved[r]! >= options.minShare * step && saved[r]! > 0);
+      const ranks = sharers(saved, options.minShare * step);
       if (ranks.length > 0) findings.push(findingOf(job, pattern, found, ranks, saved, trains));
     }
     if (findings.length > 0) return { outcome: 'findings', findings };

@@ -1,4 +1,4 @@
-import { fuse, fusedNs, perStep, savedNs } from '../../facts/job/fusion.ts';
+import { fuse, fusedNs, perStep, savedNs, sharers } from '../../facts/job/fusion.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
 import { spokesman } from '../../facts/job/kernels.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
@@ -53,7 +53,7 @@ export default defineRule({
       };
     const chains = job.ranks.map((_, r) => chainsOf(job, r, options.minRepeats));
     const saved = job.ranks.map((facts, r) => perStep(job, facts, chains[r]!, (s) => savedNs(s) / 1e6));
-    const ranks = seen.filter((r) => saved[r]! > 0 && saved[r]! >= options.minShare * step);
+    const ranks = sharers(saved, options.minShare * step);
     if (ranks.length === 0) {
       return {
         outcome: 'pass',

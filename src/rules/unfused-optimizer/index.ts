@@ -1,3 +1,4 @@
+import { sharers } from '../../facts/job/fusion.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
 import { spokesman } from '../../facts/job/kernels.ts';
 import { dataConfidence, medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
@@ -111,7 +112,7 @@ export default defineRule({
     const findings: RawFinding[] = [];
     const common = { steps: job.steps.used, groups: [], information: false, symptomOf: null };
 
-    const slow = seen.filter((r) => gain[r]! >= floor);
+    const slow = sharers(gain, floor);
     if (slow.length > 0) {
       const top = spokesman(job, gain, slow);
       const facts = job.ranks[top]!;
@@ -189,7 +190,7 @@ export default defineRule({
       });
     }
 
-    const filled = seen.filter((r) => fill[r]! >= Math.max(options.minFillShare * step, options.minMs));
+    const filled = sharers(fill, Math.max(options.minFillShare * step, options.minMs));
     if (filled.length > 0) {
       const top = spokesman(job, fill, filled);
       const facts = job.ranks[top]!;
