@@ -7,6 +7,15 @@ export interface DatabaseClock {
   sql(table: Table, column: string): string;
 }
 
+/** Condition that a row begins within what is kept of the capture; empty when all rows fit. */
+export function begun(
+  { clock, until }: { readonly clock: DatabaseClock; readonly until: number },
+  table: Table,
+  joint: 'AND' | 'WHERE',
+): string {
+  return until === Number.POSITIVE_INFINITY ? '' : ` ${joint} ${clock.sql(table, 'startNs')} <= ${Math.floor(until)}`;
+}
+
 const PLACES: readonly (readonly [table: string, column: string])[] = [
   ['STEP_TIME', 'startNs'],
   ['TASK', 'startNs'],

@@ -5,7 +5,7 @@ import { type KernelTable, NO_GROUP } from '../../model/capture.ts';
 import type { Database, Table } from '../database.ts';
 import { COMMUNICATION, createKernelGroups, type GroupKey, unpackGroups } from '../kernel-groups.ts';
 import { opTypeFromName } from '../op-type.ts';
-import type { DatabaseClock } from './clock.ts';
+import { begun, type DatabaseClock } from './clock.ts';
 import type { Strings } from './strings.ts';
 
 /** "no context" of a task, and of other 32-bit ids. */
@@ -57,12 +57,6 @@ function ofDevice({ db, device }: DeviceInput, table: Table): string {
   return found.size > 1 && found.has(device) ? ` WHERE ${table.sql('deviceId')} = ${device}` : '';
 }
 
-/** The condition, and that the row begins within what is kept. */
-function begun({ clock, until }: DeviceInput, table: Table, where: string): string {
-  if (until === Number.POSITIVE_INFINITY) return where;
-  return `${where === '' ? ' WHERE' : `${where} AND`} ${clock.sql(table, 'startNs')} <= ${Math.floor(until)}`;
-}
-
 const INFO_COLUMNS = [
   ['name'],
   ['opType'],
@@ -85,6 +79,7 @@ export function readTasks(input: DeviceInput, columns: DeviceColumns, kernels: K
   const joins = info?.has('globalTaskId') === true && task.has('globalTaskId');
   const isWrapper = wrapperTasks(input, task);
   const inner = joins ? [info.sql('globalTaskId'), ...INFO_COLUMNS.map((c) => info.sql(...c))] : [];
+  const where = ofDevice(input, task);
   const query = `SELECT ${[
     clock.sql(task, 'startNs'),
     clock.sql(task, 'endNs'),
@@ -92,7 +87,7 @@ export function readTasks(input: DeviceInput, columns: DeviceColumns, kernels: K
     ...inner,
   ].join(
     ', ',
-  )} FROM "TASK"${joins ? ` LEFT JOIN "COMPUTE_TASK_INFO" ON ${info.sql('globalTaskId')} = ${task.sql('globalTaskId')}` : ''}${begun(input, task, ofDevice(input, task))}`;
+  )} FROM "TASK"${joins ? ` LEFT JOIN "COMPUTE_TASK_INFO" ON ${info.sql('globalTaskId')} = ${task.sql('globalTaskId')}` : ''}${where}${begun(input, task, where === '' ? 'WHERE' : 'AND')}`;
   const hasInfo = joins && !empty(db, 'COMPUTE_TASK_INFO');
   const unnamed = names.text('');
   const keptType = new Map<unknown, boolean>();

@@ -4,9 +4,9 @@ import { type Frame, type Spans, TO_DEVICE, TO_HOST, type TraceTables, UNKNOWN_D
 import { firstUserFrame } from '../call-stack.ts';
 import { CANN_KEPT, LONG_FUNCTION, MAX_FUNCTIONS } from '../cann-calls.ts';
 import { copiesOf, directionOf } from '../copies.ts';
-import { countRows, type Database, type Table } from '../database.ts';
+import { countRows, type Database } from '../database.ts';
 import { moduleCalls } from '../module-calls.ts';
-import type { DatabaseClock } from './clock.ts';
+import { begun, type DatabaseClock } from './clock.ts';
 import type { Strings } from './strings.ts';
 
 const OP = 50_001;
@@ -26,11 +26,6 @@ export interface HostInput {
   readonly until: number;
   /** Rows that are kept of one table, whatever the instants in it. */
   readonly maxRows: number;
-}
-
-/** Condition on the start of a row; empty when all rows fit. */
-function begun({ clock, until }: HostInput, table: Table, joint: 'AND' | 'WHERE'): string {
-  return until === Number.POSITIVE_INFINITY ? '' : ` ${joint} ${clock.sql(table, 'startNs')} <= ${Math.floor(until)}`;
 }
 
 /** Framework operators, and the two ends of the task queue, as PYTORCH_API has them. */
