@@ -37,10 +37,31 @@ export const GateConfig = z
       })
       .refine((limit) => limit.ms !== undefined || limit.share !== undefined, { message: 'needs ms or share' })
       .optional(),
+    rules: z
+      .array(RuleId)
+      .min(1)
+      .max(100)
+      .optional()
+      .describe('Fails when one of these rules has a counted finding, however small. Neutral when one of them could not be checked.'),
   })
-  .refine((gate) => gate.severity !== undefined || gate.total_saving !== undefined || gate.regression !== undefined, {
-    message: 'needs severity, total_saving or regression',
+  .refine((gate) => Object.values(gate).some((limit) => limit !== undefined), {
+    message: 'needs severity, total_saving, regression or rules',
   });
+
+/** Findings a repository knows of and accepts. They are shown as such and fail no gate. */
+export const MuteConfig = z.strictObject({
+  rule: Pattern.describe('Rule id; `*` stands for any characters.'),
+  path: Pattern.optional().describe(
+    'Only findings whose lines all lie in files with such a name, for example `legacy/*` (`*` also stands for `/`).',
+  ),
+  until: z.iso.date().optional().describe('Last day it applies, UTC, for example 2027-01-31.'),
+  reason: z.string().max(300).optional().describe('Why; shown beside the finding.'),
+});
+
+const JobName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,39}$/, 'must be a short name of a-z, 0-9, - and _');
+const OnMissing = z.enum(['neutral', 'failure', 'skipped']);
+const Thresholds = z.record(RuleId, z.record(z.string().min(1).max(64), z.number().finite()));
+const DisabledRules = z.array(RuleId).max(200);
 
 /** What no profile tells of the job. */
 export const JobConfig = z.strictObject({
@@ -52,6 +73,33 @@ export const JobConfig = z.strictObject({
     .optional()
     .describe('Samples that all ranks together train per step. What the trainer recorded in the profile goes before it.'),
   sequence_length: z.number().int().positive().max(1e9).optional().describe('Tokens per sample.'),
+});
+
+/** One of several training jobs of a repository. What it says goes before the same key of the file. */
+export const JobEntry = z.strictObject({
+  paths: z
+    .array(Pattern)
+    .min(1)
+    .max(100)
+    .optional()
+    .describe(
+      'Files the job is made of, for example `models/bert/*` (`*` also stands for `/`). A pull request that changes none of them is not asked for its profile. Without: every pull request.',
+    ),
+  artifacts: z
+    .array(Pattern)
+    .min(1)
+    .max(50)
+    .optional()
+    .describe('Names of its artifacts. Without: `ascend-profile-NAME*` and `npu-profile-NAME*`.'),
+  workflows: z.array(Pattern).min(1).max(50).nullable().optional().describe('Workflow files its artifacts are taken from.'),
+  on_missing: OnMissing.optional().describe('Conclusion of the check when its profile did not arrive.'),
+  thresholds: Thresholds.optional().describe('Options of single rules.'),
+  disabled_rules: DisabledRules.optional().describe('Rules that are not run.'),
+  job: JobConfig.optional().describe('What no profile tells of it.'),
+  gate: GateConfig.nullable().optional().describe('What fails the check.'),
+  baseline: JobName.optional().describe(
+    'Name its history is kept under, by default its own. Jobs that share it are compared with each other.',
+  ),
 });
 
 /** `.github/npu-advisor.yml`. Every key is optional. */
@@ -83,7 +131,7 @@ export const ConfigSchema = z.strictObject({
     .enum(['auto', 'on-request', 'off'])
     .default('auto')
     .describe('One-click code suggestions: with every analysis, only after `/npu-advise run`, or never.'),
-  on_missing: z.enum(['neutral', 'failure', 'skipped']).default('neutral').describe('Conclusion of the check when no profile arrived.'),
+  on_missing: OnMissing.default('neutral').describe('Conclusion of the check when no profile arrived.'),
   deadline_minutes: z
     .number()
     .int()
@@ -91,19 +139,31 @@ export const ConfigSchema = z.strictObject({
     .max(14 * 24 * 60)
     .default(180)
     .describe('Minutes after a push at which a check that still waits for a profile is concluded with on_missing.'),
-  thresholds: z
-    .record(RuleId, z.record(z.string().min(1).max(64), z.number().finite()))
-    .default({})
-    .describe('Options of single rules, by rule id; docs/rules names them.'),
-  disabled_rules: z.array(RuleId).max(200).default([]).describe('Rules that are not run.'),
+  thresholds: Thresholds.default({}).describe('Options of single rules, by rule id; docs/rules names them.'),
+  disabled_rules: DisabledRules.default([]).describe('Rules that are not run.'),
   job: JobConfig.default({}).describe(
     'What no profile tells of the job: `global_batch_size`, `sequence_length`. Known, throughput is reported.',
   ),
   gate: GateConfig.nullable().default(null).describe('What fails the check. null: the check only informs and its conclusion is neutral.'),
+  mute: z
+    .array(MuteConfig)
+    .max(100)
+    .default([])
+    .describe('Findings that are known and accepted, by `rule` and `path`, with `until` and `reason`. Shown apart, and no gate fails for them.'),
+  jobs: z
+    .record(JobName, JobEntry)
+    .refine((jobs) => Object.keys(jobs).length > 0, { message: 'needs at least one job' })
+    .refine((jobs) => Object.keys(jobs).length <= 20, { message: 'names more than 20 jobs' })
+    .nullable()
+    .default(null)
+    .describe(
+      'Several training jobs in one repository, by name; each with `paths`, `artifacts`, `workflows`, `on_missing`, `thresholds`, `disabled_rules`, `job`, `gate`, `baseline` of its own. One comment and one check tell of all of them. null: one job.',
+    ),
 });
 
 export type Config = z.infer<typeof ConfigSchema>;
 export type GateConfig = z.infer<typeof GateConfig>;
+export type MuteConfig = z.infer<typeof MuteConfig>;
 export type JobConfig = z.infer<typeof JobConfig>;
 
 /** What applies when a repository has no settings. */
