@@ -93,6 +93,27 @@ const MIGRATIONS: readonly string[] = [
     at bigint NOT NULL
   );
   `,
+  `
+  CREATE TABLE npu_advisor.profiles (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    repo_id bigint NOT NULL,
+    installation_id bigint NOT NULL,
+    job text NOT NULL,
+    sha text NOT NULL,
+    branch text,
+    pr integer,
+    trusted boolean NOT NULL,
+    origin text NOT NULL,
+    recorded_at bigint NOT NULL,
+    metrics text NOT NULL,
+    facts_schema text,
+    facts text,
+    facts_bytes bigint NOT NULL DEFAULT 0,
+    UNIQUE (repo_id, job, origin)
+  );
+  CREATE INDEX profiles_commit ON npu_advisor.profiles (repo_id, job, sha);
+  CREATE INDEX profiles_branch ON npu_advisor.profiles (repo_id, job, branch, recorded_at);
+  `,
 ];
 
 /** Brings the tables to the newest version. Safe to run by several processes at once. */

@@ -170,6 +170,71 @@ export interface Marks {
   write(name: string, at: number): Promise<void>;
 }
 
+/** Figures of one profile, ms per step, for its trend. null: the profile does not tell. */
+export interface ProfileMetrics {
+  readonly stepTimeMs: number | null;
+  /** Share of the step in which the cards were idle, 0 to 1. */
+  readonly freeShare: number | null;
+  readonly exposedMs: number | null;
+  /** Causes with the largest likely saving, largest first. */
+  readonly top: readonly { readonly rule: string; readonly savingMs: number }[];
+}
+
+/** One profile that was analysed. Its facts may be gone while its figures are still known. */
+export interface KeptProfile {
+  readonly id: number;
+  readonly repoId: number;
+  readonly installationId: number;
+  /** `jobKeyOf` of the settings; only profiles of the same job are compared. */
+  readonly job: string;
+  readonly sha: string;
+  /** Branch of the run; null for a pull request's. */
+  readonly branch: string | null;
+  readonly pr: number | null;
+  /** False: a fork's workflow made it. Such figures are a claim and never a baseline. */
+  readonly trusted: boolean;
+  /** Where it came from, a run and its attempt for example; the same origin is kept once. */
+  readonly origin: string;
+  readonly recordedAt: number;
+  readonly metrics: ProfileMetrics;
+  /** Format of the facts; null: they are gone or were never kept. */
+  readonly factsSchema: string | null;
+}
+
+export interface ProfileLimits {
+  /** Facts of a branch, and of a pull request, recorded before this are dropped. */
+  readonly factsOlderThan: number;
+  readonly pullRequestFactsOlderThan: number;
+  /** Bytes of facts of one repository that are kept, newest first, those of branches before those of pull requests. */
+  readonly factsBytes: number;
+  /** Figures recorded before this are dropped, and those beyond so many of one job of a repository. */
+  readonly olderThan: number;
+  readonly keep: number;
+}
+
+/** History of a repository: profiles of its branches and pull requests. Outlives the artifacts they were read from. */
+export interface Profiles {
+  /** `facts`: the gzipped facts.json as the analysis process wrote it; never read here. Replaces what has the same origin. */
+  put(
+    profile: Omit<KeptProfile, 'id' | 'factsSchema'>,
+    facts: { readonly schema: string; readonly bytes: Uint8Array } | null,
+  ): Promise<void>;
+  /** Trusted profiles of these commits, newest first. */
+  ofCommits(repoId: number, job: string, shas: readonly string[]): Promise<readonly KeptProfile[]>;
+  /** Trusted profiles of a branch, newest first. */
+  ofBranch(repoId: number, job: string, branch: string, limit: number): Promise<readonly KeptProfile[]>;
+  ofPullRequest(repoId: number, job: string, pr: number, limit: number): Promise<readonly KeptProfile[]>;
+  facts(id: number): Promise<Uint8Array | null>;
+  /** Everything that is known, oldest first, for export; `after`: the id to go on behind. */
+  list(filter: {
+    readonly repoId?: number;
+    readonly job?: string;
+    readonly after: number;
+    readonly limit: number;
+  }): Promise<readonly KeptProfile[]>;
+  prune(limits: ProfileLimits): Promise<void>;
+}
+
 export interface Store {
   readonly database: Database;
   readonly deliveries: Deliveries;
@@ -180,6 +245,7 @@ export interface Store {
   readonly reports: Reports;
   readonly asks: Asks;
   readonly marks: Marks;
+  readonly profiles: Profiles;
 }
 
 /** Wakes a worker for a subject. At most one worker at a time handles a subject. */

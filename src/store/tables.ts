@@ -14,6 +14,7 @@ import type {
   Store,
   WorkRequest,
 } from './ports.ts';
+import { profiles } from './profiles.ts';
 
 /** A report larger than this is published and not kept. */
 const MAX_REPORT_BYTES = 8 * 1024 * 1024;
@@ -398,5 +399,6 @@ export function createStore(database: Database, now: Clock = Date.now): Store {
     reports: reports(database, now),
     asks: asks(database, now),
     marks: marks(database),
+    profiles: profiles(database),
   };
 }

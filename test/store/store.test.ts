@@ -143,6 +143,49 @@ describe.each(stores)('the %s store', (name, url) => {
     expect(await open.store.reports.get(report.key)).toBeNull();
   });
 
+  it('keeps profiles by commit, branch and pull request, within bounds', async () => {
+    const { profiles } = open.store;
+    const repoId = Date.now();
+    const metrics = { stepTimeMs: 741.9, freeShare: 0.2, exposedMs: 131, top: [{ rule: 'slow-rank', savingMs: 38 }] };
+    const common = { repoId, installationId: 9, job: 'default', pr: null, trusted: true, metrics };
+    const facts = (text: string) => ({ schema: 'npu-advisor.facts/1', bytes: Buffer.from(text) });
+    await profiles.put({ ...common, sha: 'a', branch: 'main', origin: 'run/1/1', recordedAt: 100 }, facts('first'));
+    await profiles.put({ ...common, sha: 'a', branch: 'main', origin: 'run/1/1', recordedAt: 150 }, facts('again'));
+    await profiles.put({ ...common, sha: 'b', branch: 'main', origin: 'run/2/1', recordedAt: 200 }, facts('\0\xff second'));
+    await profiles.put(
+      { ...common, sha: 'b', branch: null, pr: 4, origin: 'run/3/1', trusted: false, recordedAt: 300 },
+      facts('of a fork'),
+    );
+    await profiles.put({ ...common, sha: 'b', job: 'bert', branch: 'main', origin: 'run/2/1', recordedAt: 200 }, null);
+
+    const [first] = await profiles.ofCommits(repoId, 'default', ['a']);
+    expect(first).toMatchObject({ sha: 'a', recordedAt: 100, metrics, factsSchema: 'npu-advisor.facts/1' });
+    expect(Buffer.from((await profiles.facts(first!.id))!).toString()).toBe('again');
+    const of = async (shas: string[]) => (await profiles.ofCommits(repoId, 'default', shas)).map(({ origin }) => origin);
+    expect(await of([])).toEqual([]);
+    expect(await of(['b', 'a', 'c'])).toEqual(['run/2/1', 'run/1/1']);
+    expect((await profiles.ofBranch(repoId, 'default', 'main', 1)).map(({ sha }) => sha)).toEqual(['b']);
+    expect((await profiles.ofPullRequest(repoId, 'default', 4, 9)).map(({ trusted }) => trusted)).toEqual([false]);
+    expect((await profiles.list({ repoId, after: 0, limit: 9 })).map(({ job }) => job)).toEqual(['default', 'default', 'default', 'bert']);
+    expect(await profiles.list({ repoId: repoId + 1, after: 0, limit: 9 })).toEqual([]);
+
+    const wide = { factsOlderThan: 0, pullRequestFactsOlderThan: 0, factsBytes: 1e9, olderThan: 0, keep: 100 };
+    const held = async () =>
+      (await profiles.list({ repoId, job: 'default', after: 0, limit: 9 })).map(({ factsSchema }) => factsSchema !== null);
+    await profiles.prune(wide);
+    expect(await held()).toEqual([true, true, true]);
+    // Newest of a branch first; what a pull request brought goes before them.
+    await profiles.prune({ ...wide, factsBytes: 30 });
+    expect(await held()).toEqual([true, true, false]);
+    await profiles.prune({ ...wide, factsOlderThan: 150 });
+    expect(await held()).toEqual([false, true, false]);
+    expect(await profiles.facts(first!.id)).toBeNull();
+    await profiles.prune({ ...wide, keep: 1 });
+    expect(await of(['a', 'b'])).toEqual(['run/2/1']);
+    await profiles.prune({ ...wide, olderThan: 250 });
+    expect(await profiles.list({ repoId, after: 0, limit: 9 })).toEqual([]);
+  });
+
   it('runs one worker at a time per subject and several subjects side by side', async () => {
     const running = new Map<string, number>();
     let most = 0;
