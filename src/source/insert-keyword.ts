@@ -1,8 +1,8 @@
 import { argumentOf, type PyCall } from './calls.ts';
-import { applyCharacterEdits, type CharacterEdit, type EditOutcome, refuse, toLineEdit } from './line-edit.ts';
-import { parsePython } from './python-parser.ts';
-import { ascend, lineAt, type PyModule, type PyNode, partsOf } from './syntax-tree.ts';
-import { differsOnlyBy } from './tree-difference.ts';
+import { endOfLine } from './edit-statement.ts';
+import { applySteps, isInsideFString } from './edit-tree.ts';
+import { type CharacterEdit, type EditOutcome, refuse } from './line-edit.ts';
+import { lineAt, type PyModule, type PyNode, partsOf } from './syntax-tree.ts';
 
 export interface Keyword {
   readonly keyword: string;
@@ -23,19 +23,14 @@ export function insertKeywords(module: PyModule, call: PyCall, keywords: readonl
   if (call.list === null) return refuse('no argument list');
   if (call.hasStarArgs || call.hasKeywordArgs) return refuse('the call takes *args or **kwargs');
   if (keywords.some(({ keyword }) => argumentOf(call, keyword) !== null)) return refuse('the keyword is already there');
-  for (const up of ascend(call.node)) if (up.kind === 'interpolation') return refuse('inside an f-string');
-
+  if (isInsideFString(call.node)) return refuse('inside an f-string');
   const texts = keywords.map(({ keyword, value }) => `${keyword}=${value}`);
-  const edits = insertionFor(module, call.list, texts);
-  const after = parsePython(module.path, applyCharacterEdits(module.text, edits)).module;
-  const change = { kind: 'add-keywords', list: call.list, keywords } as const;
-  if (after === null || after.brokenLines.length > 0 || !differsOnlyBy(module, after, change)) {
-    return refuse('the result does not differ by that keyword alone');
-  }
-  return { edit: toLineEdit(module, edits), refusal: null };
+  const edits = keywordEdits(module, call.list, texts);
+  return applySteps(module, [{ edits, change: { kind: 'add-keywords', list: call.list, keywords } }]);
 }
 
-function insertionFor(module: PyModule, list: PyNode, texts: readonly string[]): CharacterEdit[] {
+/** Where the texts of new keyword arguments go. */
+export function keywordEdits(module: PyModule, list: PyNode, texts: readonly string[]): CharacterEdit[] {
   const last = partsOf(list).at(-1);
   const close = list.end - 1;
   if (last === undefined) return emptyList(module, list, texts);
@@ -74,13 +69,6 @@ function indentOfArgument(module: PyModule, list: PyNode, last: PyNode): string 
   if (lineStart <= list.start) return null;
   const lead = module.text.slice(lineStart, last.start);
   return /^[ \t]*$/.test(lead) ? lead : null;
-}
-
-/** Offset of a line's end, before its line break. */
-function endOfLine(module: PyModule, line: number): number {
-  const next = module.lineStarts[line];
-  if (next === undefined) return module.text.length;
-  return module.text[next - 2] === '\r' ? next - 2 : next - 1;
 }
 
 function at(offset: number, text: string): CharacterEdit {

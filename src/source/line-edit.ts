@@ -21,8 +21,14 @@ export type EditRefusal =
   | 'the value is not a literal'
   | 'the value is another literal'
   | 'no argument list'
+  | 'the call takes other arguments'
   | 'inside an f-string'
-  | 'the result does not differ by that keyword alone';
+  | 'the statement shares its line'
+  | 'the only statement of its block'
+  | 'nothing stands before it'
+  | 'a comment speaks of the statement'
+  | 'nothing to change'
+  | 'the result does not differ by that alone';
 
 export type EditOutcome = { readonly edit: LineEdit; readonly refusal: null } | { readonly edit: null; readonly refusal: EditRefusal };
 

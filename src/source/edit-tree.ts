@@ -1,0 +1,58 @@
+import { applyCharacterEdits, type CharacterEdit, type EditOutcome, type EditRefusal, refuse, toLineEdit } from './line-edit.ts';
+import { parsePython } from './python-parser.ts';
+import { ascend, lineAt, type PyModule, type PyNode } from './syntax-tree.ts';
+import { differsOnlyBy, type TreeChange } from './tree-difference.ts';
+
+/** Characters to change, and what that does to the tree. */
+export interface Step {
+  readonly edits: readonly CharacterEdit[];
+  readonly change: TreeChange;
+}
+
+export type StepOutcome =
+  | { readonly steps: readonly Step[]; readonly refusal: null }
+  | { readonly steps: null; readonly refusal: EditRefusal };
+
+export function refuseStep(refusal: EditRefusal): StepOutcome {
+  return { steps: null, refusal };
+}
+
+export function isInsideFString(node: PyNode): boolean {
+  for (const up of ascend(node)) if (up.kind === 'interpolation') return true;
+  return false;
+}
+
+/** The steps as one replacement of whole lines. The result is parsed again and must differ by those changes alone. */
+export function applySteps(module: PyModule, steps: readonly Step[]): EditOutcome {
+  if (module.brokenLines.length > 0) return refuse('syntax error in the file');
+  const edits = steps.flatMap((step) => step.edits);
+  if (edits.length === 0) return refuse('nothing to change');
+  const after = parsePython(module.path, applyCharacterEdits(module.text, edits)).module;
+  const changes = steps.map((step) => step.change);
+  if (after === null || after.brokenLines.length > 0 || !differsOnlyBy(module, after, changes)) {
+    return refuse('the result does not differ by that alone');
+  }
+  return { edit: toLineEdit(module, edits), refusal: null };
+}
+
+/** Steps that touch the same line or the next one belong together: edits of one file never overlap. */
+export function groupSteps(module: PyModule, steps: readonly Step[]): Step[][] {
+  const lineOf = (offset: number): number => lineAt(module.lineStarts, offset);
+  const placed = steps
+    .filter((step) => step.edits.length > 0)
+    .map((step) => ({
+      step,
+      first: lineOf(Math.min(...step.edits.map((edit) => edit.start))),
+      last: lineOf(Math.max(...step.edits.map((edit) => edit.end))),
+    }))
+    .sort((a, b) => a.first - b.first);
+  const groups: { steps: Step[]; last: number }[] = [];
+  for (const { step, first, last } of placed) {
+    const open = groups.at(-1);
+    if (open && first <= open.last + 1) {
+      open.steps.push(step);
+      open.last = Math.max(open.last, last);
+    } else groups.push({ steps: [step], last });
+  }
+  return groups.map((group) => group.steps);
+}
