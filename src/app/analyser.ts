@@ -1,5 +1,7 @@
+import { writeFile } from 'node:fs/promises';
 import { AdviseError } from '../base/errors.ts';
 import { analyse } from '../engine/analyse.ts';
+import { keptFacts } from '../engine/kept-facts.ts';
 import { wantedFiles } from '../importers/index.ts';
 import { sourceTreeFrom } from '../source/source-tree-from.ts';
 import { openSource, type ProfileSource } from '../sources/index.ts';
@@ -16,17 +18,45 @@ async function openArchive(path: string, isPartial: boolean): Promise<ProfileSou
 }
 
 /** Opens what was downloaded and runs the engine on it. Runs in the analysis process only. */
-export const analyseArtifact: AnalyseArtifact = async (request, { onProgress, signal }) => {
+export const analyseArtifact: AnalyseArtifact = async (request, hooks) => {
+  try {
+    return await analyseWith(request, hooks);
+  } catch (error) {
+    // Facts that another version has kept: better no comparison than no report.
+    if (!(error instanceof AdviseError) || !BAD_FACTS.has(error.code) || (request.baseline ?? []).length === 0) throw error;
+    return analyseWith({ ...request, baseline: [] }, hooks);
+  }
+};
+
+const BAD_FACTS: ReadonlySet<string> = new Set(['bad-facts', 'no-profile']);
+
+const analyseWith: AnalyseArtifact = async (request, { onProgress, signal }) => {
   const sources: ProfileSource[] = [];
+  const baseline: { label: string; sources: ProfileSource[] }[] = [];
+  const { keep } = request;
+  let kept: (() => Buffer | null) | null = null;
   try {
     for (const path of request.paths) sources.push(await openArchive(path, request.partial.includes(path)));
+    for (const { label, path } of request.baseline ?? []) baseline.push({ label, sources: [await openSource(path)] });
     const source = request.source === null ? null : sourceTreeFrom(request.source);
-    const report = await analyse({ sources, options: request.options, source, onProgress, signal });
+    const report = await analyse({
+      sources,
+      options: request.options,
+      source,
+      baseline,
+      onFacts: (ranks, upload) => {
+        if (keep) kept = () => keptFacts(ranks, upload, keep.maxBytes);
+      },
+      onProgress,
+      signal,
+    });
     // Importers put what they cannot open into the list of inputs; a file that only was not fetched is no damage of the upload.
     const missed = report.inputs.find((input) => input.note.includes('was not fetched'));
     if (missed !== undefined && request.partial.length > 0) throw new AdviseError(NOT_FETCHED, missed.note, missed.path);
+    const facts = (kept as (() => Buffer | null) | null)?.() ?? null;
+    if (keep && facts !== null) await writeFile(keep.path, facts, { mode: 0o600 });
     return report;
   } finally {
-    for (const source of sources) await source.close();
+    for (const source of [...sources, ...baseline.flatMap((run) => run.sources)]) await source.close();
   }
 };

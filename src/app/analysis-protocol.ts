@@ -7,6 +7,10 @@ export interface AnalysisRequest {
   readonly paths: readonly string[];
   /** Those of the paths that are zips of which only the wanted files were fetched. */
   readonly partial: readonly string[];
+  /** Runs to compare with, each a gzipped facts.json of ours. */
+  readonly baseline?: readonly { readonly label: string; readonly path: string }[];
+  /** Where the facts go that are kept to compare with later; null: nowhere. */
+  readonly keep?: { readonly path: string; readonly maxBytes: number } | null;
   readonly options: EngineOptions;
   readonly source: {
     readonly files: readonly (readonly [path: string, text: string])[];

@@ -2,7 +2,7 @@ import { messageOf } from '../base/errors.ts';
 import type { GateConfig, JobConfig } from '../config/schema.ts';
 import { type JobFacts, jobFacts } from '../facts/job/index.ts';
 import type { JobComparison } from '../model/comparison.ts';
-import type { Capability, RankFacts } from '../model/facts.ts';
+import type { Capability, RankFacts, UploadFacts } from '../model/facts.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
 import type { Remedy, RemedyContext } from '../model/remedy.ts';
 import type { Finding, Recommendation, Report } from '../model/report.ts';
@@ -43,6 +43,8 @@ export interface AnalyseInput {
   readonly source: SourceTree | null;
   /** Runs to compare with. */
   readonly baseline?: readonly BaselineSource[];
+  /** Called with what was read, before it is judged. */
+  readonly onFacts?: ((ranks: readonly RankFacts[], upload: UploadFacts) => void) | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -60,6 +62,7 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
     onBytes: (done, total, ranks) => input.onProgress?.({ phase: 'read', done, total, ranks }),
     signal: input.signal,
   });
+  input.onFacts?.(usable, { inputs, notes, otherRanks });
 
   const batch = { globalBatchSize: options.job?.global_batch_size ?? null, sequenceLength: options.job?.sequence_length ?? null };
   const given = input.baseline ?? [];
@@ -76,7 +79,7 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
     lang: options.lang,
     version: VERSION,
     advise: (finding, raw) => advise(finding, raw, usable, source, options.lang),
-    baseline: baseline?.job == null ? null : causesOf(baseline.job, options),
+    baseline: baseline?.job == null || !hasAllRanks(baseline.job, job) ? null : causesOf(baseline.job, options),
   });
   for (const rule of RULES.filter((r) => options.disabledRules.includes(r.id))) {
     const off: L10n = { en: 'switched off in the configuration', zh: '已在配置中关闭' };
@@ -99,6 +102,11 @@ function comparing(baseline: Baseline | null, options: EngineOptions): { compare
   if (baseline === null || rule === undefined) return {};
   const values = valuesOf(rule, options);
   return { compare: (job) => baseline.compare(job, { minShare: values.minShare!, minMs: values.minMs! }) };
+}
+
+/** Causes of a baseline that lacks ranks would all look new. */
+function hasAllRanks(base: JobFacts, job: JobFacts): boolean {
+  return base.ranks.length >= job.ranks.length;
 }
 
 /** What the same rules find in the baseline, without advice. */
