@@ -1,8 +1,9 @@
 import { type Document, isMap, isNode, LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { quoteLiteral } from '../base/phrase.ts';
+import { matchesGlob } from './glob.ts';
 import { nearestName } from './nearest.ts';
-import { type Config, ConfigSchema, GateConfig, JobConfig } from './schema.ts';
+import { type Config, ConfigSchema, GateConfig, JobConfig, MuteConfig } from './schema.ts';
 
 /** One thing wrong with a settings file. `line` is 1 for the first line and null when no place can be named. */
 export interface ConfigProblem {
@@ -31,6 +32,7 @@ const KEYS_AT: Readonly<Record<string, readonly string[]>> = {
   'gate.total_saving': ['ms', 'share'],
   'gate.regression': ['ms', 'share'],
   job: Object.keys(JobConfig.shape),
+  mute: Object.keys(MuteConfig.shape),
 };
 
 function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[], key?: string): number | null {
@@ -52,7 +54,7 @@ function unknownName(kind: string, name: string, candidates: readonly string[]):
 
 function describeIssue(issue: z.core.$ZodIssue, file: string, document: Document, lines: LineCounter): ConfigProblem[] {
   if (issue.code === 'unrecognized_keys') {
-    const candidates = KEYS_AT[issue.path.join('.')] ?? [];
+    const candidates = KEYS_AT[issue.path.filter((part) => typeof part !== 'number').join('.')] ?? [];
     return issue.keys.map((key) => ({
       file,
       line: lineOf(document, lines, issue.path, key),
@@ -72,6 +74,14 @@ function checkRules(values: Config, catalog: RuleCatalog, file: string, document
   for (const [index, rule] of values.disabled_rules.entries()) {
     if (!catalog.has(rule))
       problems.push({ file, line: lineOf(document, lines, ['disabled_rules', index]), message: unknownName('rule', rule, ids) });
+  }
+  for (const [index, rule] of (values.gate?.rules ?? []).entries()) {
+    if (!catalog.has(rule))
+      problems.push({ file, line: lineOf(document, lines, ['gate', 'rules', index]), message: unknownName('rule', rule, ids) });
+  }
+  for (const [index, { rule }] of values.mute.entries()) {
+    if (!ids.some((id) => matchesGlob(rule, id)))
+      problems.push({ file, line: lineOf(document, lines, ['mute', index, 'rule']), message: unknownName('rule', rule, ids) });
   }
   for (const [rule, options] of Object.entries(values.thresholds)) {
     const known = catalog.get(rule);

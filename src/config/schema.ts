@@ -149,7 +149,9 @@ export const ConfigSchema = z.strictObject({
     .array(MuteConfig)
     .max(100)
     .default([])
-    .describe('Findings that are known and accepted, by `rule` and `path`, with `until` and `reason`. Shown apart, and no gate fails for them.'),
+    .describe(
+      'Findings that are known and accepted, by `rule` and `path`, with `until` and `reason`. Shown apart, and no gate fails for them.',
+    ),
   jobs: z
     .record(JobName, JobEntry)
     .refine((jobs) => Object.keys(jobs).length > 0, { message: 'needs at least one job' })

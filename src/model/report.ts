@@ -59,6 +59,18 @@ export const Recommendation = z.object({
   references: z.array(z.string()),
 });
 
+/** A person, or the settings, knows of it and accepts it: shown apart, and no gate fails for it. */
+export const Acknowledged = z.object({
+  by: z.string().nullable().describe('login of the person; null: the settings file'),
+  at: z.string().nullable().describe('day, UTC; null: the settings file'),
+  until: z.string().nullable().describe('last day it holds, UTC; null: until the cost grows'),
+  reason: z.string().describe('as written, foreign text'),
+  saving: z
+    .object({ likely: Ms.nonnegative().nullable(), ceiling: Ms.nonnegative() })
+    .nullable()
+    .describe('its saving when it was acknowledged; null: it had none, or the settings file'),
+});
+
 export const Finding = z.object({
   id: z.string().describe('stable fingerprint: the same problem on the next push has the same id'),
   rule: z.string(),
@@ -75,6 +87,8 @@ export const Finding = z.object({
   caveats: z.array(z.string()).describe('what caps the confidence or the saving'),
   locations: z.array(Location),
   recommendations: z.array(Recommendation),
+  maturity: z.enum(['stable', 'preview']).optional().describe('of the rule; absent: stable. A preview never fails a gate'),
+  acknowledged: Acknowledged.optional(),
 });
 
 export const BreakdownRow = z.object({
@@ -180,6 +194,7 @@ export const Comparison = z.object({
     ranks: z.array(z.number().int().nonnegative()),
     standsOut: z.boolean().describe('the other ranks wait for this one'),
   }),
+  acknowledged: Acknowledged.optional(),
   contributors: z
     .array(
       z.object({
@@ -251,6 +266,7 @@ export type BreakdownRow = z.infer<typeof BreakdownRow>;
 export type Input = z.infer<typeof Input>;
 export type CheckedRule = z.infer<typeof CheckedRule>;
 export type Gate = z.infer<typeof Gate>;
+export type Acknowledged = z.infer<typeof Acknowledged>;
 export type Comparison = z.infer<typeof Comparison>;
 export type Severity = Finding['severity'];
 export type Confidence = Finding['confidence'];

@@ -64,7 +64,15 @@ function orNull(value: number): number | null {
 }
 
 function fingerprint(rule: string, hotspot: string): string {
-  return `${rule}-${createHash('sha256').update(`${rule}\n${hotspot}`).digest('hex').slice(0, 8)}`;
+  return `${rule}-${createHash('sha256')
+    .update(`${rule}\n${withoutWorkspace(hotspot)}`)
+    .digest('hex')
+    .slice(0, 8)}`;
+}
+
+/** The same file has one name on every runner: neither users nor numbered workspaces of runners are part of it. */
+function withoutWorkspace(place: string): string {
+  return place.replace(/[^\s:]*\/_work\/[^/:]+\/[^/:]+\//g, '').replace(/\/(?:home|Users)\/[^/:]+(?=\/)|\/root(?=\/)/g, '~');
 }
 
 function sourceOf(job: JobFacts, rank: number | null, file: string | null): string | null {
@@ -245,6 +253,7 @@ function draft(input: ReportInput, rule: Rule, raw: RawFinding, e: Estimate | nu
       provenBy: 'profile' as const,
     })),
     recommendations: [],
+    ...(rule.maturity === 'preview' ? { maturity: 'preview' as const } : {}),
   };
   return { finding, raw, ms, resolved: true };
 }

@@ -11,9 +11,10 @@ const SEVERITY_WORD: Readonly<Record<Lang, Readonly<Record<Severity, string>>>> 
   zh: { critical: '严重', high: '高', medium: '中', info: '提示' },
 };
 
-/** A finding may fail a check only when its likely saving is known and its confidence is not low. */
+/** A finding may fail a check only when its likely saving is known, its confidence is not low, its rule is no preview and nobody has accepted it. */
 export function countsForGate(finding: Finding): boolean {
   const saving = finding.saving;
+  if (finding.maturity === 'preview' || finding.acknowledged !== undefined) return false;
   if (saving === null || saving.basis === 'bound' || saving.perStepMs.likely === null) return false;
   return finding.confidence !== 'low' && finding.symptomOf === null;
 }
@@ -69,16 +70,38 @@ export function evaluateGate(report: Report, gate: GateConfig | null): Gate | nu
     }
   }
 
+  const isSaid = ({ severity }: Finding): boolean => gate.severity !== undefined && RANK[severity] >= RANK[gate.severity];
+  const unsaid = counted.filter((finding) => !isSaid(finding));
+  const named = gate.rules === undefined ? null : judgeRules(report, gate.rules, unsaid);
+  because.push(...(named?.over ?? []));
+
   const regression = gate.regression === undefined ? null : judgeRegression(report, gate.regression);
   if (regression?.over === true) because.push(regression.text);
   if (because.length > 0) return { outcome: 'fail', because };
-  if (regression !== null && regression.over === null) return { outcome: 'neutral', because: [regression.text] };
-  if (regression !== null && gate.severity === undefined && gate.total_saving === undefined)
+  const unknown = [...(regression !== null && regression.over === null ? [regression.text] : []), ...(named?.unknown ?? [])];
+  if (unknown.length > 0) return { outcome: 'neutral', because: unknown };
+  if (regression !== null && gate.severity === undefined && gate.total_saving === undefined && gate.rules === undefined)
     return { outcome: 'pass', because: [regression.text] };
   return {
     outcome: 'pass',
     because: [say('no cause with a known saving is over the limit', '没有可量化的原因超过上限')],
   };
+}
+
+/** Findings of named rules, however small. A rule that could not be checked is not taken for one that found nothing. */
+function judgeRules(report: Report, rules: readonly string[], counted: readonly Finding[]): { over: string[]; unknown: string[] } {
+  const { lang } = report;
+  const say = (en: string, zh: string): string => (lang === 'en' ? en : zh);
+  const over = counted
+    .filter(({ rule }) => rules.includes(rule))
+    .map(({ title, rule, saving }) => {
+      const cost = formatEstimate(saving!.perStepMs.likely!);
+      return say(`${title}: ≈ ${cost} per step; \`${rule}\` may find nothing`, `${title}：每迭代约 ${cost}；\`${rule}\` 不允许有结果`);
+    });
+  const unknown = report.checked
+    .filter(({ rule, outcome }) => rules.includes(rule) && (outcome === 'notApplicable' || outcome === 'error'))
+    .map(({ rule, reason }) => say(`\`${rule}\` could not be checked: ${reason}`, `\`${rule}\` 无法检查：${reason}`));
+  return { over, unknown };
 }
 
 /** Only a measured regression against a comparable baseline fails; `over` is null when there is nothing to judge by. */
@@ -89,6 +112,8 @@ function judgeRegression(report: Report, limit: NonNullable<GateConfig['regressi
   if (comparison.verdict === 'incomparable') return { over: null, text: comparison.text };
   const { deltaMs, deltaShare } = comparison;
   if (comparison.verdict !== 'regression' || deltaMs === null || deltaShare === null) return { over: false, text: comparison.text };
+  if (comparison.acknowledged !== undefined)
+    return { over: false, text: say(`${comparison.text}; acknowledged`, `${comparison.text}；已确认`) };
   const limits: string[] = [];
   if (limit.share !== undefined && deltaShare > limit.share) limits.push(formatShare(limit.share, lang));
   if (limit.ms !== undefined && deltaMs > limit.ms) limits.push(formatMs(limit.ms));
