@@ -71,6 +71,20 @@ export function findMethodCalls(module: PyModule, methods: readonly string[]): P
   return calls;
 }
 
+/** Calls whose callable ends in a name (`x.f(…)` and `f(…)` for `f`), or one node that is a call; what it stands for is left open. */
+export function describeCalls(module: PyModule, name: string | null, only: PyNode | null = null): PyCall[] {
+  const calls: PyCall[] = [];
+  for (const node of only === null ? descend(module.root) : [only]) {
+    const callable = node.kind === 'call' ? node.children[0] : undefined;
+    if (callable === undefined) continue;
+    const last = callable.kind === 'attribute' ? partsOf(callable)[1] : callable;
+    if (name !== null && (last?.kind !== 'identifier' || textOf(module, last) !== name)) continue;
+    calls.push(describeCall(module, node, { names: [], certain: false }));
+    if (calls.length >= MAX_CALLS) break;
+  }
+  return calls;
+}
+
 function describeCall(module: PyModule, node: PyNode, resolved: { names: readonly string[]; certain: boolean }): PyCall {
   const last = node.children.at(-1)!;
   const list = last.kind === 'argument_list' ? last : null;

@@ -7,10 +7,13 @@ export interface Resolved {
   readonly certain: boolean;
 }
 
-type Binding =
-  | { readonly kind: 'import'; readonly name: string }
-  | { readonly kind: 'alias'; readonly of: PyNode }
-  | { readonly kind: 'other' };
+/** `at`: the statement, clause, definition or parameter that binds. */
+export type Binding =
+  | { readonly kind: 'import'; readonly name: string; readonly at: PyNode }
+  | { readonly kind: 'alias'; readonly of: PyNode; readonly at: PyNode }
+  /** `name = None`, which stands for "not yet" and hides no other meaning of the name. */
+  | { readonly kind: 'none'; readonly at: PyNode }
+  | { readonly kind: 'other'; readonly at: PyNode };
 
 /** Who binds which name where, for one file. */
 export interface Names {
@@ -81,8 +84,18 @@ const BINDERS = new Set([
   'global_statement',
 ]);
 
-/** Reads imports, assignments, definitions and every other way to bind a name. */
+const known = new WeakMap<PyModule, Names>();
+
+/** Reads imports, assignments, definitions and every other way to bind a name; once per module. */
 export function namesOf(module: PyModule): Names {
+  const before = known.get(module);
+  if (before) return before;
+  const names = readNames(module);
+  known.set(module, names);
+  return names;
+}
+
+function readNames(module: PyModule): Names {
   const bindings = new Map<PyNode, Map<string, Binding[]>>();
   const globals = new Map<PyNode, Set<string>>();
   const starImports: string[] = [];
@@ -95,11 +108,11 @@ export function namesOf(module: PyModule): Names {
     const known = inScope.get(name) ?? [];
     inScope.set(name, known);
     if (known.length < MAX_BINDINGS) known.push(binding);
-    else known[MAX_BINDINGS] = { kind: 'other' };
+    else known[MAX_BINDINGS] = { kind: 'other', at: binding.at };
     if (binding.kind === 'import') imports.add(binding.name);
   };
-  const bindTargets = (scope: PyNode, target: PyNode): void => {
-    for (const name of targetNames(target)) bind(scope, textOf(module, name), { kind: 'other' });
+  const bindTargets = (scope: PyNode, target: PyNode, at: PyNode): void => {
+    for (const name of targetNames(target)) bind(scope, textOf(module, name), { kind: 'other', at });
   };
 
   for (const node of descend(module.root)) {
@@ -112,7 +125,7 @@ export function namesOf(module: PyModule): Names {
           const dotted = textOf(module, part.kind === 'aliased_import' ? partsOf(part)[0]! : part);
           const alias = part.kind === 'aliased_import' ? partsOf(part)[1] : undefined;
           const bound = alias ? textOf(module, alias) : dotted.split('.')[0]!;
-          bind(scopeAround(node), bound, { kind: 'import', name: canonicalName(alias ? dotted : bound) });
+          bind(scopeAround(node), bound, { kind: 'import', name: canonicalName(alias ? dotted : bound), at: node });
           imports.add(canonicalName(dotted));
         }
         break;
@@ -129,20 +142,20 @@ export function namesOf(module: PyModule): Names {
           if (member === undefined) continue;
           const name = textOf(module, member);
           const full = from.endsWith('.') ? from + name : `${from}.${name}`;
-          bind(scopeAround(node), alias ? textOf(module, alias) : name, { kind: 'import', name: canonicalName(full) });
+          bind(scopeAround(node), alias ? textOf(module, alias) : name, { kind: 'import', name: canonicalName(full), at: node });
         }
         break;
       }
       case 'assignment': {
         const value = assignedValue(node);
         if (first?.kind !== 'identifier') {
-          if (first) bindTargets(scopeAround(node), first);
+          if (first) bindTargets(scopeAround(node), first, node);
           break;
         }
         // `try: import x / except ImportError: x = None` still means x wherever x is used.
-        if (value?.kind === 'none') break;
         const isDotted = value?.kind === 'identifier' || value?.kind === 'attribute';
-        bind(scopeAround(node), textOf(module, first), isDotted ? { kind: 'alias', of: value } : { kind: 'other' });
+        const kind = value?.kind === 'none' ? 'none' : 'other';
+        bind(scopeAround(node), textOf(module, first), isDotted ? { kind: 'alias', of: value, at: node } : { kind, at: node });
         break;
       }
       case 'augmented_assignment':
@@ -150,22 +163,22 @@ export function namesOf(module: PyModule): Names {
       case 'for_in_clause':
       case 'named_expression':
       case 'as_pattern_target':
-        if (first) bindTargets(scopeAround(node), first);
+        if (first) bindTargets(scopeAround(node), first, node);
         break;
       case 'case_pattern':
-        bindTargets(scopeAround(node), node);
+        bindTargets(scopeAround(node), node, node);
         break;
       case 'function_definition':
       case 'class_definition': {
         const name = parts.find((part) => part.kind === 'identifier');
-        if (name) bind(scopeAround(node), textOf(module, name), { kind: 'other' });
+        if (name) bind(scopeAround(node), textOf(module, name), { kind: 'other', at: node });
         break;
       }
       case 'parameters':
       case 'lambda_parameters':
         for (const parameter of parts) {
           const name = [...descend(parameter)].find((part) => part.kind === 'identifier');
-          if (name) bind(scopeAround(parameter), textOf(module, name), { kind: 'other' });
+          if (name) bind(scopeAround(parameter), textOf(module, name), { kind: 'other', at: parameter });
         }
         break;
       case 'global_statement': {
@@ -199,7 +212,7 @@ function targetNames(target: PyNode): PyNode[] {
 }
 
 /** The value of `name = value` or `name: T = value`; undefined for `name: T`. */
-function assignedValue(assignment: PyNode): PyNode | undefined {
+export function assignedValue(assignment: PyNode): PyNode | undefined {
   const equals = assignment.children.findIndex((child) => child.kind === '=');
   if (equals === -1) return undefined;
   return assignment.children.slice(equals + 1).find((child) => child.named && child.kind !== 'comment');
@@ -226,11 +239,12 @@ export function resolveName(names: Names, node: PyNode): Resolved {
   if (dotted === null) return NOTHING;
   const head = textOf(names.module, dotted.head);
   const suffix = dotted.rest.map((part) => `.${part}`).join('');
-  const found = bindingsFor(names, dotted.head, head);
+  const found = bindingsFor(names, dotted.head, head, true);
   if (found === null) return { names: names.starImports.map((from) => canonicalName(`${from}.${head}${suffix}`)), certain: false };
   const results = new Set<string>();
   let certain = true;
   for (const binding of found) {
+    if (binding.kind === 'none') continue;
     if (binding.kind === 'import') results.add(canonicalName(binding.name + suffix));
     if (binding.kind === 'other') certain = false;
     if (binding.kind !== 'alias') continue;
@@ -250,14 +264,15 @@ function followAlias(names: Names, node: PyNode): Resolved {
   return resolved;
 }
 
-function bindingsFor(names: Names, at: PyNode, name: string): readonly Binding[] | null {
+/** Everything that may give a name its value where it is written; null when the file does not bind it. */
+export function bindingsFor(names: Names, at: PyNode, name: string, isNoneIgnored = false): readonly Binding[] | null {
   let scope = scopeAround(at);
   let isInnermost = true;
   for (;;) {
     // Names of a class body are not visible inside its methods.
     const visible = scope.kind !== 'class_definition' || isInnermost;
     const found = visible ? names.bindings.get(scope)?.get(name) : undefined;
-    if (found) return found;
+    if (found && !(isNoneIgnored && found.every((binding) => binding.kind === 'none'))) return found;
     if (scope.parent === null) return null;
     scope = scopeAround(scope);
     isInnermost = false;
