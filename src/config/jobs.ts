@@ -42,3 +42,14 @@ function folderPattern(pattern: string): string {
 export function jobOfArtifact(jobs: readonly JobSettings[], artifact: string): JobSettings | null {
   return jobs.find(({ config }) => matchesAny(config.artifacts, artifact)) ?? null;
 }
+
+/** The id of a finding of a job: the same cause in two jobs is two findings. */
+export function findingIdOf(id: string, job: string | null): string {
+  return job === null ? id : `${id}.${job}`;
+}
+
+/** The job a finding belongs to by its id; null: the repository is one job. */
+export function jobOfFinding(id: string): string | null {
+  const dot = id.lastIndexOf('.');
+  return dot < 0 ? null : id.slice(dot + 1);
+}

@@ -4,6 +4,8 @@ import type { Octokit, RepositoryRef } from './client.ts';
 export interface ChangedFile {
   readonly path: string;
   readonly status: string;
+  /** Its name before a renaming. */
+  readonly previousPath?: string;
   readonly patch: string | null;
   readonly bytesHint: number;
 }
@@ -19,7 +21,9 @@ export async function listChangedFiles(octokit: Octokit, repository: RepositoryR
     per_page: 100,
   });
   for await (const { data } of pages) {
-    for (const file of data) files.push({ path: file.filename, status: file.status, patch: file.patch ?? null, bytesHint: file.changes });
+    for (const { filename: path, status, previous_filename: previousPath, patch = null, changes: bytesHint } of data) {
+      files.push({ path, status, ...(previousPath === undefined ? {} : { previousPath }), patch, bytesHint });
+    }
     if (files.length >= MAX_FILES) break;
   }
   return files;

@@ -193,24 +193,24 @@ function annotationsOf(view: CommentView, annotatable: CheckView['annotatable'])
     .filter((annotation) => annotation !== null);
 }
 
-function detailText(view: ReportComment): string {
+function detailText(view: ReportComment, budget: number): string {
   const places: Places = { path: publicPath, url: (location) => blobUrl(view.links, view.sha, location) };
   const note = (names: readonly string[]): string => {
     const sections = names.map((name) => word(`section.${name}` as Word, view.lang)).join(view.lang === 'en' ? ', ' : '、');
     return String(prose(word('cut.report', view.lang, { sections })));
   };
-  return fitSections(detailSections(view.report, places), BODY_BUDGET, note, ['checks', 'breakdown', 'job']);
+  return fitSections(detailSections(view.report, places), budget, note, ['checks', 'breakdown', 'job']);
 }
 
 /** The check run: one conclusion, a title of at most 70 characters, the comment as summary, the details as text. */
-export function renderCheck({ comment, annotatable }: CheckView): RenderedCheck {
+export function renderCheck({ comment, annotatable }: CheckView, budget: number = BODY_BUDGET): RenderedCheck {
   const conclusion = conclusionOf(comment);
   return {
     status: conclusion === null ? 'in_progress' : 'completed',
     conclusion,
     title: plainLine(checkTitle(comment), TITLE_MAX),
     summary: renderSummary(comment),
-    text: comment.state === 'report' ? detailText(comment) : '',
+    text: comment.state === 'report' ? detailText(comment, budget) : '',
     annotations: annotationsOf(comment, annotatable),
   };
 }

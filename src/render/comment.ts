@@ -27,6 +27,7 @@ import {
   verdictSentence,
 } from './standing.ts';
 import { renderSections, type Section } from './templates.ts';
+import { baseLine, trendLine } from './trend.ts';
 import type { CommentView, NoProfileComment, PreviousFinding, ReportComment, RepositoryLinks, RunningStep } from './views.ts';
 import { type Word, word } from './words.ts';
 
@@ -78,14 +79,14 @@ export function readCommentState(body: string): CommentState | null {
 }
 
 /** Keeps a value from ending the HTML comment it stands in. */
-function token(value: string): string {
+export function token(value: string): string {
   return value
     .replace(/[^\w.:-]/g, '')
     .replace(/--+/g, '-')
     .slice(0, 100);
 }
 
-function stateLine(fields: Readonly<Record<string, string | null>>): SafeMarkdown {
+export function stateLine(fields: Readonly<Record<string, string | null>>): SafeMarkdown {
   const pairs = Object.entries(fields).filter((pair): pair is [string, string] => pair[1] !== null);
   return new SafeMarkdown(`<!-- npu-advisor:state ${pairs.map(([key, value]) => `${key}=${value}`).join(' ')} -->`);
 }
@@ -95,7 +96,7 @@ export function shortSha(sha: string): string {
   return token(sha).slice(0, 7);
 }
 
-function heading(shape: Shape, text: string, lang: Lang): SafeMarkdown {
+export function heading(shape: Shape, text: string, lang: Lang): SafeMarkdown {
   return markdown`${new SafeMarkdown(shape)} ${prose(word('heading.prefix', lang, { x: text }))}`;
 }
 
@@ -238,6 +239,7 @@ interface ComparisonModel {
   readonly rows: readonly ComparisonRow[];
   readonly points: readonly string[];
   readonly notes: readonly string[];
+  readonly base: string | null;
 }
 
 /** A verdict shows what it is made of; without one the sentence says enough. */
@@ -260,6 +262,7 @@ function comparisonModel(report: Report): ComparisonModel | null {
     rows: rows.map((row) => ({ ...row, what: clampProse(row.what, TITLE_MAX) })),
     points: isShown ? view.points.slice(0, POINTS_SHOWN).map(short) : [],
     notes: isShown ? view.notes.slice(0, POINTS_SHOWN).map(short) : [],
+    base: baseLine(report),
   };
 }
 
@@ -296,6 +299,7 @@ function reportSections(view: ReportComment): Section[] {
     quietText: quietText(report),
     bar: bar === null ? null : { cells: barCells(bar), legend: barLegend(bar, lang) },
     comparison,
+    trend: trendLine(report),
     causes: shown.map(({ number, finding }) => ({
       number: prose(String(number)),
       cause: causeCell(finding, lang),
@@ -384,6 +388,12 @@ function stateSentence(view: Exclude<CommentView, ReportComment>): { shape: Shap
     case 'config-invalid':
       return { shape: '❌', text: word('heading.config', lang) };
   }
+}
+
+/** The sign and the sentence a comment begins with. */
+export function standingOf(view: CommentView): { shape: Shape; text: string } {
+  if (view.state !== 'report') return stateSentence(view);
+  return { shape: shapeOf(view.report), text: verdictSentence(view.report, shortSha(view.sha)) };
 }
 
 /** The figures of a step, for the words about it. */

@@ -6,6 +6,7 @@ import { code, fenced, joinMarkdown, link, markdown, plain, prose, type SafeMark
 import { formatColumnMs, formatEstimate, formatPercent, formatSavingLine, formatTime } from './figures.ts';
 import { countForm, countsSentence, isCostly, numberFindings, ranksPhrase, representativeRows, sentence, stopped } from './standing.ts';
 import { renderSections, type Section } from './templates.ts';
+import { baseLine, trendRows, trendTitle } from './trend.ts';
 import { type Word, word } from './words.ts';
 
 /** What the comment leaves out: every cause with its proof, the step per rank, every check, every input. */
@@ -252,7 +253,12 @@ function inputGroups(report: Report): { first: Report['inputs'][number]; count: 
 function comparisonModel(report: Report): object | null {
   const view = comparisonView(report);
   if (view === null) return null;
-  return { ...view, points: view.points.slice(0, 40), notes: view.notes.map((note) => sentence(note, report.lang)) };
+  return {
+    ...view,
+    base: baseLine(report),
+    points: view.points.slice(0, 40),
+    notes: view.notes.map((note) => sentence(note, report.lang)),
+  };
 }
 
 /** Every part of the report below its verdict, as sections that may be cut. */
@@ -262,6 +268,7 @@ export function detailSections(report: Report, places: Places): Section[] {
   return renderSections('details', {
     lang,
     comparison: comparisonModel(report),
+    trend: { title: trendTitle(report), rows: trendRows(report) },
     findings: findingModels(report, places),
     missing: report.missing.slice(0, 60),
     missingMore: null,

@@ -136,6 +136,16 @@ export interface ConfigInvalidComment extends CommentBase {
 /** Everything the sticky comment of a pull request may say. */
 export type CommentView = ReportComment | RunningComment | NoProfileComment | ErrorComment | ConfigInvalidComment;
 
+/** Several training jobs of one repository, each with its own report or the reason why there is none. */
+export interface JobsComment extends CommentBase {
+  readonly state: 'jobs';
+  readonly reportHash: string;
+  /** In the order of the settings. `name` is *literal*. */
+  readonly jobs: readonly { readonly name: string; readonly view: CommentView }[];
+  /** Jobs whose files the pull request does not change, *literal*. */
+  readonly untouched: readonly string[];
+}
+
 /** The check run says the same as the comment, and what the comment leaves out. */
 export interface CheckView {
   readonly comment: CommentView;
@@ -151,6 +161,9 @@ export interface CheckAnnotation {
   readonly start_line: number;
   readonly end_line: number;
   readonly annotation_level: AnnotationLevel;
+  /** Only where start and end are one line. */
+  readonly start_column?: number;
+  readonly end_column?: number;
   readonly title: string;
   readonly message: string;
   readonly raw_details: string;

@@ -66,6 +66,12 @@ export const WORDS = {
   'heading.waiting': { en: 'waiting for the profile of {sha:code}', zh: '等待 {sha:code} 的 profile' },
   'heading.analysing': { en: 'analysing the profile of {sha:code}', zh: '正在分析 {sha:code} 的 profile' },
   'heading.error': { en: 'could not analyse {sha:code}', zh: '{sha:code} 分析失败' },
+  'heading.jobs.one': { en: '1 of {all:int} training jobs wants a look', zh: '{all:int} 个训练任务中有 1 个需要关注' },
+  'heading.jobs.many': {
+    en: '{n:int} of {all:int} training jobs want a look',
+    zh: '{all:int} 个训练任务中有 {n:int} 个需要关注',
+  },
+  'heading.jobs.quiet': { en: '{all:int} training jobs, nothing to change', zh: '{all:int} 个训练任务，无需修改' },
   'heading.config': { en: 'the configuration of the base branch is invalid', zh: '基线分支的配置无效' },
 
   // step bar and step
@@ -343,7 +349,21 @@ export const WORDS = {
   'check.unreadable': { en: 'The profile cannot be read', zh: 'profile 无法读取' },
   'check.error': { en: 'Could not analyse: {reason:text}', zh: '分析失败：{reason:text}' },
   'check.config': { en: 'Configuration of the base branch is invalid', zh: '基线分支的配置无效' },
+  'check.jobs.more': { en: '{x:text} (+{n:int} jobs)', zh: '{x:text}（另有 {n:int} 个任务）' },
   'check.annotation': { en: '{title:text}, {saving:text} per step', zh: '{title:text}，每迭代{saving:text}' },
+
+  // several jobs
+  'jobs.job': { en: 'Job', zh: '任务' },
+  'jobs.verdict': { en: 'Verdict', zh: '结论' },
+  'jobs.untouched': {
+    en: 'Not changed by this pull request, so not looked at: {names:code}.',
+    zh: '本 PR 未改动、因此未检查的任务：{names:code}。',
+  },
+  'jobs.untouched.title': { en: 'No training job is changed', zh: '没有改动训练任务' },
+  'jobs.untouched.all': {
+    en: 'This pull request changes none of the files that the settings name for {names:code}. `/npu-advise run` looks at their profiles all the same.',
+    zh: '本 PR 未改动配置中为 {names:code} 列出的文件。仍需检查时请使用 `/npu-advise run`。',
+  },
 
   // review
   'review.first': { en: '{title:text}: {saving:text} per step{range:text}.', zh: '{title:text}：每迭代{saving:text}{range:text}。' },
@@ -450,6 +470,37 @@ export const WORDS = {
     zh: '基线分支上的 {file:code} 无法使用；修复之前不做分析。可用 `npu-advise config validate` 检查。',
   },
 
+  // history
+  'base.exact': {
+    en: 'Base: {sha:code}, the merge base with {branch:code}, profiled {age:text}.',
+    zh: '基线：{sha:code}，即与 {branch:code} 的合并基点，profile 采集于{age:text}。',
+  },
+  'base.fallback.one': {
+    en: 'Base: {sha:code} on {branch:code}, profiled {age:text}. Fallback: the merge base {mergeBase:code} has no profile, this is the commit before it.',
+    zh: '基线：{branch:code} 上的 {sha:code}，profile 采集于{age:text}。备用基线：合并基点 {mergeBase:code} 没有 profile，此为其前 1 个提交。',
+  },
+  'base.fallback.many': {
+    en: 'Base: {sha:code} on {branch:code}, profiled {age:text}. Fallback: the merge base {mergeBase:code} has no profile, this is {n:int} commits before it.',
+    zh: '基线：{branch:code} 上的 {sha:code}，profile 采集于{age:text}。备用基线：合并基点 {mergeBase:code} 没有 profile，此为其前 {n:int} 个提交。',
+  },
+  'base.age.now': { en: 'less than an hour ago', zh: '不到 1 小时前' },
+  'base.age.hour': { en: '1 hour ago', zh: ' 1 小时前' },
+  'base.age.hours': { en: '{n:int} hours ago', zh: ' {n:int} 小时前' },
+  'base.age.days': { en: '{n:int} days ago', zh: ' {n:int} 天前' },
+  'trend.step': { en: 'Step time', zh: '迭代耗时' },
+  'trend.free': { en: 'Idle share', zh: '空闲占比' },
+  'trend.exposed': { en: 'Exposed communication', zh: '未掩盖通信' },
+  'trend.cause': { en: 'Saving of {rule:code}', zh: '{rule:code} 可省' },
+  'trend.line': {
+    en: 'Step time of {branch:code} in {n:int} profiles: {before:text}, now {now:text} {course:code}',
+    zh: '{branch:code} 最近 {n:int} 次 profile 的迭代耗时：{before:text}，本次 {now:text} {course:code}',
+  },
+  'trend.title': { en: 'Course on {branch:code}, {n:int} profiles', zh: '{branch:code} 上的走势，{n:int} 次 profile' },
+  'trend.column.what': { en: 'Per step', zh: '每迭代' },
+  'trend.column.before': { en: 'Median before (range)', zh: '之前的中位数（范围）' },
+  'trend.column.now': { en: 'Now', zh: '本次' },
+  'trend.column.course': { en: 'Course, newest right', zh: '走势（最新在右）' },
+
   // cut
   'section.heading': { en: 'verdict', zh: '结论' },
   'section.causes': { en: 'causes', zh: '原因' },
@@ -465,6 +516,7 @@ export const WORDS = {
   'section.checks': { en: 'checks', zh: '检查项' },
   'section.inputs': { en: 'inputs', zh: '输入' },
   'section.notes': { en: 'notes', zh: '说明' },
+  'section.trend': { en: 'course on the base branch', zh: '基线分支上的走势' },
   'section.job': { en: 'job', zh: '作业' },
   'cut.linked': { en: 'Cut for length here: {sections:text}. The rest is in the', zh: '因长度限制在此截断：{sections:text}。其余内容见' },
   'cut.check': {

@@ -1,86 +1,22 @@
-import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { AdviseError } from '../../base/errors.ts';
+import { type JobSettings, jobOfArtifact, jobsOf, touchedJobs } from '../../config/jobs.ts';
 import type { ConfigProblem } from '../../config/parse.ts';
 import { CONFIG_PATH, type Config, DEFAULT_CONFIG } from '../../config/schema.ts';
-import { VERSION } from '../../engine/version.ts';
-import type { Artifact } from '../../github/artifacts.ts';
 import { type Octokit, PERMISSIONS, statusOf } from '../../github/client.ts';
-import { readSource, type SourceFiles } from '../../github/contents.ts';
 import { listChangedFiles } from '../../github/diff.ts';
 import { type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
-import { ProfileUnavailable } from '../../github/storage.ts';
-import type { Lang } from '../../model/lang.ts';
-import { Report } from '../../model/report.ts';
-import type { NoProfileReason, RunningStep, WorkflowRef } from '../../render/views.ts';
-import { evaluateGate } from '../../report/gate.ts';
-import { type AnalysisProgress, ARCHIVE_ERROR, NOT_FETCHED } from '../analysis-protocol.ts';
-import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain, writeCheck } from './check-run.ts';
+import { renderUntouched } from '../../render/jobs.ts';
+import type { CheckRecord } from '../../store/ports.ts';
+import { buttons, concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
-import { fetchArtifacts } from './fetch-artifacts.ts';
 import { findProfile, findWanted, type Search } from './find-profile.ts';
-import { type Progress, startProgress } from './progress.ts';
-import { type Publication, publish, type Statement } from './publish.ts';
-import type { AnalyseRequest, Target } from './request.ts';
+import { type Analysis, failure, noProfile, tellProfile } from './make-report.ts';
+import { startProgress } from './progress.ts';
+import { type JobsStatement, type Publication, publish } from './publish.ts';
+import type { Target } from './request.ts';
 import { readSettings } from './settings.ts';
-
-const SOURCE_LIMITS = { maxFiles: 400, maxBytes: 6 * 1024 * 1024 };
-
-/** Several requests for the same commit are one analysis. */
-export interface Analysis {
-  readonly target: Target;
-  readonly pr: number;
-  readonly headSha: string;
-  readonly run: AnalyseRequest['run'];
-  readonly wanted: AnalyseRequest['wanted'];
-  readonly isAsked: boolean;
-  /** A report of the same inputs will do although somebody asked. */
-  readonly mayReuse: boolean;
-  /** True when an earlier try of the same analysis may have left a report to reuse. */
-  readonly isRetry: boolean;
-}
 
 /** `waiting`: another run of the commit has not finished yet. */
 export type AnalysisOutcome = 'published' | 'waiting' | 'superseded' | 'gone';
-
-/** Names the inputs of a report: artifacts, settings and source. Equal keys, equal reports. */
-function reportKey(analysis: Analysis, artifacts: readonly Artifact[], config: Config): string {
-  const inputs = artifacts.map(({ id, bytes, digest, createdAt }) => [id, bytes, digest, createdAt]);
-  const { lang, thresholds, disabled_rules, gate, job } = config;
-  const parts = [
-    VERSION,
-    analysis.target.repository.id,
-    analysis.pr,
-    analysis.headSha,
-    inputs,
-    { lang, thresholds, disabled_rules, gate, job },
-  ];
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
-}
-
-/** Turns a failure that is the upload's own into words for its author; anything else is rethrown. */
-function toReason(error: unknown, artifacts: readonly Artifact[], lang: Lang): NoProfileReason {
-  if (error instanceof ProfileUnavailable) return error.reason;
-  if (error instanceof AdviseError && error.code.startsWith(ARCHIVE_ERROR)) {
-    return { kind: 'corrupt', artifact: artifacts.map(({ name }) => name).join(', '), detail: error.message };
-  }
-  if (error instanceof AdviseError && error.code === 'no-profile') {
-    // The engine knows what it holds instead, which helps more than that it holds no profile.
-    return {
-      kind: 'no-profile-inside',
-      artifact: artifacts.map(({ name }) => name).join(', '),
-      detail: `${error.message}${lang === 'en' ? '; ' : '；'}${error.hint}`,
-    };
-  }
-  throw error;
-}
-
-/** True for errors about the upload, which `toReason` puts into words. */
-function isAboutUpload(error: unknown): boolean {
-  if (error instanceof ProfileUnavailable) return true;
-  return error instanceof AdviseError && (error.code.startsWith(ARCHIVE_ERROR) || error.code === 'no-profile');
-}
 
 /** Analyses the profile of a commit and publishes what was found; every way out leaves the check concluded or rightly waiting. */
 export async function analysePullRequest(deps: Dependencies, analysis: Analysis): Promise<AnalysisOutcome> {
@@ -115,8 +51,9 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
     checkUrl: check.url,
     source: new Map<string, string>(),
   } satisfies Omit<Publication, 'statement'>;
-  const sayNoProfile = (reason: NoProfileReason, workflow: WorkflowRef | null): Promise<void> =>
-    publish(deps, { ...publication, statement: noProfile(reason, workflow, config) });
+  const jobs = jobsOf(config);
+  if (config.jobs !== null) return analyseJobs(deps, octokit, analysis, jobs, { check, publication });
+  const [job] = jobs;
 
   const search = await searchFor(octokit, analysis, config);
   deps.killPoint('artifact-listed');
@@ -126,33 +63,84 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
     if (check.hasReport && !analysis.isAsked) return 'published';
     // Nobody asked and nothing has just finished: the workflow may not have been queued yet. The deadline sees to the rest.
     if (!analysis.isAsked && (analysis.run === null || search.reason.kind === 'no-run')) return 'waiting';
-    await sayNoProfile(search.reason, search.workflow);
+    await publish(deps, { ...publication, statement: noProfile(search.reason, search.workflow, config) });
     return 'published';
   }
 
-  const { candidate } = search;
-  const workflow = { name: candidate.run.name, url: candidate.run.htmlUrl };
   const progress = startProgress(deps, place, check.checkRunId, config.lang);
-  const outcome = await makeReport(deps, octokit, analysis, candidate.artifacts, config, progress).catch(asFailure);
-  await progress.stop();
-  if (outcome.kind === 'failed' && deps.signal.aborted) throw outcome.error;
-  const say = (): Promise<void> => {
-    if (outcome.kind === 'made') return publishMade(outcome);
-    const { error } = outcome;
-    if (error instanceof AdviseError && !isAboutUpload(error)) {
-      return publish(deps, { ...publication, statement: failure(error.message, error.hint, null) });
-    }
-    return sayNoProfile(toReason(error, candidate.artifacts, config.lang), workflow);
-  };
-  const publishMade = ({ report, source }: Made): Promise<void> => {
-    if (report.verdict.outcome === 'no-data') {
-      return sayNoProfile({ kind: 'no-profile-inside', artifact: candidate.artifacts.map(({ name }) => name).join(', ') }, workflow);
-    }
-    return publish(deps, { ...publication, source: new Map(source.files), statement: { kind: 'report', report } });
-  };
+  const told = tellProfile(deps, octokit, analysis, search.candidate, job!, progress);
+  const { statement, source } = await told.finally(() => progress.stop());
+  const say = (): Promise<void> => publish(deps, { ...publication, source: new Map(source?.files), statement });
   await say();
   await progress.settle(say);
   return 'published';
+}
+
+/** Artifacts of a commit, each for the job it belongs to; what is told of all of them is one comment and one check. */
+async function analyseJobs(
+  deps: Dependencies,
+  octokit: Octokit,
+  analysis: Analysis,
+  jobs: readonly JobSettings[],
+  { check, publication }: { check: CheckRecord & { checkRunId: number }; publication: Omit<Publication, 'statement'> },
+): Promise<AnalysisOutcome> {
+  const { target, pr, headSha, isAsked, wanted } = analysis;
+  const place = { target, sha: headSha, pr };
+  const { lang } = publication;
+  const changed = (await listChangedFiles(octokit, target.repository, pr)).flatMap(({ path, previousPath }) =>
+    previousPath === undefined ? [path] : [path, previousPath],
+  );
+  const touched = isAsked ? jobs : touchedJobs(jobs, changed);
+  const untouched = jobs.filter((job) => !touched.includes(job)).map(({ name }) => name ?? '');
+  if (touched.length === 0) {
+    await writeCheck(deps, place, { ...renderUntouched(untouched, lang), actions: buttons(['rerun'], lang) }, false);
+    return 'published';
+  }
+
+  let found: { job: JobSettings; search: Search }[] = [];
+  for (const job of touched) found.push({ job, search: onlyOf(job, jobs, await searchFor(octokit, analysis, job.config)) });
+  // Who points at one upload asks for nothing else.
+  if (wanted !== null && found.some(({ search }) => search.kind === 'found')) found = found.filter(({ search }) => search.kind === 'found');
+  deps.killPoint('artifact-listed');
+  const isOpen = ({ search }: (typeof found)[number]): boolean =>
+    search.kind === 'running' || (search.kind === 'none' && search.reason.kind === 'no-run' && !isAsked);
+  const isNothing = found.every(({ search }) => search.kind !== 'found');
+  if (analysis.isFinal !== true) {
+    if (isNothing && !isAsked && check.hasReport && !found.some(isOpen)) return 'published';
+    if (found.some(isOpen) || (isNothing && !isAsked && analysis.run === null)) return 'waiting';
+  }
+
+  const progress = startProgress(deps, place, check.checkRunId, lang);
+  const told: JobsStatement['jobs'][number][] = [];
+  const source = new Map<string, string>();
+  try {
+    for (const { job, search } of found) {
+      const name = job.name ?? '';
+      if (search.kind !== 'found') {
+        const reason = search.kind === 'none' ? search.reason : { kind: 'no-run' as const, deadlineMinutes: job.config.deadline_minutes };
+        told.push({ name, statement: noProfile(reason, search.kind === 'none' ? search.workflow : null, job.config) });
+        continue;
+      }
+      const one = await tellProfile(deps, octokit, analysis, search.candidate, job, progress);
+      for (const [path, text] of one.source?.files ?? []) source.set(path, text);
+      told.push({ name, statement: one.statement });
+    }
+  } finally {
+    await progress.stop();
+  }
+  const statement: JobsStatement = { kind: 'jobs', jobs: told, untouched };
+  const say = (): Promise<void> => publish(deps, { ...publication, source, statement });
+  await say();
+  await progress.settle(say);
+  return 'published';
+}
+
+/** An artifact two jobs could claim belongs to the first of them. */
+function onlyOf(job: JobSettings, jobs: readonly JobSettings[], search: Search): Search {
+  if (search.kind !== 'found') return search;
+  const artifacts = search.candidate.artifacts.filter(({ name }) => (jobOfArtifact(jobs, name) ?? jobs[0]) === job);
+  if (artifacts.length > 0) return { kind: 'found', candidate: { ...search.candidate, artifacts } };
+  return { kind: 'none', reason: { kind: 'no-match', uploaded: search.candidate.uploaded }, workflow: null };
 }
 
 /** The profile to analyse. An upload that was pointed at and is no more there has been deleted since the command was taken. */
@@ -162,108 +150,6 @@ async function searchFor(octokit: Octokit, analysis: Analysis, config: Config): 
   const found = await findWanted(octokit, target, headSha, wanted, config);
   if ('candidate' in found) return { kind: 'found', candidate: found.candidate };
   return { kind: 'none', reason: { kind: 'no-match', uploaded: [] }, workflow: null };
-}
-
-interface Made {
-  readonly kind: 'made';
-  readonly report: Report;
-  readonly source: SourceFiles;
-}
-
-function asFailure(error: unknown): { readonly kind: 'failed'; readonly error: unknown } {
-  return { kind: 'failed', error };
-}
-
-async function makeReport(
-  deps: Dependencies,
-  octokit: Octokit,
-  analysis: Analysis,
-  artifacts: readonly Artifact[],
-  config: Config,
-  progress: Progress,
-): Promise<Made> {
-  const { target, pr, headSha } = analysis;
-  const changed = await listChangedFiles(octokit, target.repository, pr);
-  const source = await readSource(octokit, target.repository, headSha, changed, SOURCE_LIMITS);
-  const key = reportKey(analysis, artifacts, config);
-  if (!analysis.isAsked || analysis.mayReuse || analysis.isRetry) {
-    const kept = Report.safeParse(await deps.store.reports.get(key));
-    if (kept.success) return { kind: 'made', report: kept.data, source };
-  }
-
-  progress.tell({ kind: 'queue' });
-  const made = await deps.analysisSlot(async () => {
-    const place = { target, sha: headSha, pr };
-    await writeCheck(deps, place, await openCheck(deps, place, config.lang, 'analysing'), false);
-    try {
-      return await fetchAndAnalyse(deps, octokit, analysis, { artifacts, config, source, progress, mayBeParts: true });
-    } catch (error) {
-      if (!(error instanceof AdviseError) || error.code !== NOT_FETCHED) throw error;
-      deps.log.error({ err: error, repository: target.repository.id, pr }, 'a file was left out that an importer opens');
-      return fetchAndAnalyse(deps, octokit, analysis, { artifacts, config, source, progress, mayBeParts: false });
-    }
-  });
-  const report = Report.parse({ ...made, gate: made.gate ?? evaluateGate(made, config.gate) });
-  await deps.store.reports.put({ key, repoId: target.repository.id, pr, sha: headSha, json: JSON.stringify(report) });
-  return { kind: 'made', report, source };
-}
-
-interface Analysing {
-  readonly artifacts: readonly Artifact[];
-  readonly config: Config;
-  readonly source: SourceFiles;
-  readonly progress: Progress;
-  readonly mayBeParts: boolean;
-}
-
-async function fetchAndAnalyse(
-  deps: Dependencies,
-  octokit: Octokit,
-  { target }: Analysis,
-  { artifacts, config, source, progress, mayBeParts }: Analysing,
-): Promise<Report> {
-  await mkdir(deps.scratch, { recursive: true, mode: 0o700 });
-  const folder = await mkdtemp(join(deps.scratch, 'job-'));
-  try {
-    const onBytes = (done: number, total: number): void => progress.tell({ kind: 'download', bytes: { done, total } });
-    const { paths, partial } = await fetchArtifacts(deps, { octokit, target, artifacts, folder, mayBeParts, onBytes });
-    deps.killPoint('after-download');
-    const { lang, thresholds, disabled_rules: disabledRules, gate, job } = config;
-    return await deps.analysis.analyse(
-      { paths, partial, options: { lang, thresholds, disabledRules, gate, job }, source },
-      {
-        signal: deps.signal,
-        onStarted: () => deps.killPoint('during-analysis'),
-        onProgress: (step) => progress.tell(toStep(step)),
-      },
-    );
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-function toStep({ phase, done, total, ranks }: AnalysisProgress): RunningStep {
-  return phase === 'diagnose' ? { kind: 'diagnose' } : { kind: 'read', bytes: { done, total }, ranks: ranks ?? { done: 0, total: 0 } };
-}
-
-function noProfile(reason: NoProfileReason, workflow: WorkflowRef | null, config: Config): Statement {
-  return {
-    kind: 'other',
-    view: (base, before) => ({
-      ...base,
-      state: 'no-profile',
-      reason,
-      workflow,
-      patterns: config.artifacts,
-      onMissing: config.on_missing,
-      previous: before,
-    }),
-  };
-}
-
-/** Nothing about the profile can be said because something of ours, or its size, was in the way. */
-export function failure(reason: string, hint: string | null, correlationId: string | null): Statement {
-  return { kind: 'other', view: (base) => ({ ...base, state: 'error', reason, hint, correlationId }) };
 }
 
 async function publishConfigProblem(
@@ -305,7 +191,7 @@ export async function concludeOverdue(deps: Dependencies, target: Target, pr: nu
   const config = settings.ok ? settings.value : DEFAULT_CONFIG;
   if (pull.headSha !== sha) return concludeOpenCheck(deps, place, plainCheck('superseded', config.lang));
   // The event that announced the profile may have been lost.
-  const common = { run: null, wanted: null, isAsked: false, mayReuse: false, isRetry: false };
+  const common = { run: null, wanted: null, isAsked: false, mayReuse: false, isRetry: false, isFinal: true };
   if ((await analysePullRequest(deps, { target, pr, headSha: sha, ...common })) !== 'waiting') return;
   await publish(deps, {
     target,

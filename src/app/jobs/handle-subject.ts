@@ -4,7 +4,7 @@ import { executeCommands } from '../../commands/execute.ts';
 import { matchesAny } from '../../config/glob.ts';
 import { DEFAULT_CONFIG } from '../../config/schema.ts';
 import { listArtifacts } from '../../github/artifacts.ts';
-import { type Octokit, PERMISSIONS, statusOf } from '../../github/client.ts';
+import { type Octokit, PERMISSIONS, refusalOf, statusOf } from '../../github/client.ts';
 import type { Task } from '../../github/intake.ts';
 import { permissionOf, type Reaction, react } from '../../github/permission.ts';
 import { applyComment, listOwnComments } from '../../github/publish/comment.ts';
@@ -13,11 +13,12 @@ import type { Lang } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
 import { prose } from '../../render/escape.ts';
 import type { WorkRequest } from '../../store/ports.ts';
-import { type Analysis, analysePullRequest, concludeOverdue, publishGivingUp } from './analyse-pull-request.ts';
+import { analysePullRequest, concludeOverdue, publishGivingUp } from './analyse-pull-request.ts';
 import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain, writeCheck } from './check-run.ts';
 import { checkSettings } from './check-settings.ts';
 import type { Dependencies } from './dependencies.ts';
 import { findWanted, isRunAccepted } from './find-profile.ts';
+import type { Analysis } from './make-report.ts';
 import { showPending } from './publish.ts';
 import { type AnalyseRequest, PullRequestRequest, type Target, TaskRequest } from './request.ts';
 import { readSettings } from './settings.ts';
@@ -25,6 +26,8 @@ import { subjectOf } from './subject.ts';
 
 /** A deadline that could not be acted on is looked at again after this. */
 const OVERDUE_AGAIN_MS = 15 * 60_000;
+/** The same where nothing can be written for the time being: archived, suspended, removed. Unsuspending brings it forward. */
+const HOPELESS_AGAIN_MS = 24 * 3600 * 1000;
 
 type TaskOf<Kind extends Task['kind']> = Extract<Task, { kind: Kind }>;
 
@@ -285,16 +288,20 @@ function groupAnalyses(requests: readonly { request: WorkRequest; payload: Analy
   });
 }
 
-/** True for answers that no further try will change: the app was removed or may not do this. */
+/** True for answers that no further try will change: the app was removed or suspended, the repository archived, or it may not do this. */
 function isHopeless(error: unknown): boolean {
   const status = statusOf(error);
-  return status === 401 || status === 404 || status === 410 || status === 451;
+  if (status === 401 || status === 404 || status === 410 || status === 451) return true;
+  // A token for a repository that the installation does not reach any more.
+  if (status === 422 && String((error as { request?: { url?: unknown } }).request?.url).endsWith('/access_tokens')) return true;
+  const refusal = refusalOf(error);
+  return refusal !== null && refusal !== 'limit';
 }
 
 type Settle = (
   requests: readonly WorkRequest[],
   work: () => Promise<string>,
-  giveUp: (correlationId: string) => Promise<void>,
+  giveUp: (correlationId: string, error: unknown) => Promise<void>,
 ) => Promise<void>;
 
 /** Runs work for some requests: settled when it ends, tried again later when it throws, given up after the last try. */
@@ -305,7 +312,7 @@ function createSettle(deps: Dependencies, subject: string): Settle {
     const abandon = async (error: unknown): Promise<void> => {
       const correlationId = randomUUID().slice(0, 8);
       deps.log.error({ err: error, subject, attempt, correlationId }, 'job given up');
-      await giveUp(correlationId).catch((failure: unknown) =>
+      await giveUp(correlationId, error).catch((failure: unknown) =>
         deps.log.error({ err: failure, subject, correlationId }, 'giving up could not be published'),
       );
       await deps.store.requests.settle(ids, 'failed', correlationId);
@@ -348,9 +355,10 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
         }
         return payload.kind;
       },
-      async () => {
+      async (_, error) => {
         const check = await deps.store.checks.find(repository.id, headSha);
-        if (check !== null) await deps.store.checks.put({ ...check, deadlineAt: deps.now() + OVERDUE_AGAIN_MS });
+        const pause = isHopeless(error) ? HOPELESS_AGAIN_MS : OVERDUE_AGAIN_MS;
+        if (check !== null) await deps.store.checks.put({ ...check, deadlineAt: deps.now() + pause });
       },
     );
   }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { jobOfFinding } from '../../config/jobs.ts';
 import type { Config } from '../../config/schema.ts';
 import { PERMISSIONS } from '../../github/client.ts';
 import { type ChangedFile, listChangedFiles } from '../../github/diff.ts';
@@ -16,16 +17,26 @@ import type { Lang } from '../../model/lang.ts';
 import { type Finding, Report } from '../../model/report.ts';
 import { renderCheck } from '../../render/check.ts';
 import { renderComment } from '../../render/comment.ts';
+import { renderJobsCheck, renderJobsComment } from '../../render/jobs.ts';
 import { renderReviewBody, renderReviewComment } from '../../render/review.ts';
 import { numberFindings } from '../../render/standing.ts';
-import type { CommentView } from '../../render/views.ts';
+import type { CommentView, JobsComment } from '../../render/views.ts';
 import type { PostedFinding, PullRequestState } from '../../store/ports.ts';
 import { buttons, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Target } from './request.ts';
 
 /** What is to be said about a commit, without the parts that depend on what was posted before. */
-export type Statement =
+export type Statement = JobStatement | JobsStatement;
+
+/** Several training jobs of one repository. */
+export interface JobsStatement {
+  readonly kind: 'jobs';
+  readonly jobs: readonly { readonly name: string; readonly statement: JobStatement }[];
+  readonly untouched: readonly string[];
+}
+
+export type JobStatement =
   | { readonly kind: 'report'; readonly report: Report }
   | {
       readonly kind: 'other';
@@ -65,13 +76,22 @@ function isWorthAComment(report: Report): boolean {
 function mayCreate({ comment, isAsked, statement }: Publication): boolean {
   if (comment === 'off') return false;
   if (comment === 'always' || isAsked) return true;
-  return statement.kind === 'report' && isWorthAComment(statement.report);
+  return reportsOf(statement).some(isWorthAComment);
+}
+
+function reportsOf(statement: Statement): Report[] {
+  if (statement.kind === 'jobs') return statement.jobs.flatMap((job) => reportsOf(job.statement));
+  return statement.kind === 'report' ? [statement.report] : [];
+}
+
+function findingsOf(statement: Statement): Finding[] {
+  return reportsOf(statement).flatMap(({ findings }) => findings);
 }
 
 /** The statement's text: no signs of when it was made, so that equal findings give equal text. */
-function hashReport(report: Report): string {
+function hashReports(reports: readonly Report[]): string {
   return createHash('sha256')
-    .update(JSON.stringify([report.job, report.findings, report.gate]))
+    .update(JSON.stringify(reports.flatMap(({ job, findings, gate }) => [job, findings, gate])))
     .digest('hex')
     .slice(0, 12);
 }
@@ -90,8 +110,9 @@ function suggestionUrls(report: Report, posted: readonly PostedSuggestion[]): Re
   return Object.fromEntries(pairs);
 }
 
-function wantedSuggestions(report: Report, lang: Lang, commentUrl: string | null): Suggestion[] {
-  return numberFindings(report.findings).flatMap(({ number, finding }) => {
+function wantedSuggestions(reports: readonly Report[], lang: Lang, commentUrl: string | null): Suggestion[] {
+  const numbered = reports.flatMap(({ findings }) => numberFindings(findings));
+  return numbered.flatMap(({ number, finding }) => {
     const edit = finding.recommendations.flatMap((recommendation) => recommendation.edits).find(({ kind }) => kind === 'suggestion');
     if (edit === undefined) return [];
     const body = renderReviewComment(finding, edit, lang, { number, url: commentUrl });
@@ -106,6 +127,7 @@ function wantedSuggestions(report: Report, lang: Lang, commentUrl: string | null
 export async function publish(deps: Dependencies, publication: Publication): Promise<void> {
   const { target, pull, sha, lang, statement } = publication;
   const { repository, installationId } = target;
+  const hasReport = reportsOf(statement).length > 0;
   const octokit = await deps.github.client(installationId, repository, PERMISSIONS.publish);
   const app = await deps.github.identity();
   const place = { target, sha, pr: pull.number };
@@ -123,42 +145,52 @@ export async function publish(deps: Dependencies, publication: Publication): Pro
     suggested: [],
   };
   const before = state.reportedSha === sha ? state.before : state.findings;
-  let posted = isCurrent && statement.kind === 'report' ? await listPostedSuggestions(octokit, repository, pull.number, app) : [];
+  let posted = isCurrent && hasReport ? await listPostedSuggestions(octokit, repository, pull.number, app) : [];
 
-  const viewWith = (report: string | null): CommentView => {
-    const base: ViewBase = { lang, appSlug: app.slug, pr: pull.number, sha, links: { htmlBase: pull.headHtmlUrl, report } };
-    if (statement.kind === 'other') return statement.view(base, before);
+  const viewOf = (of: JobStatement, base: ViewBase, previous: readonly PostedFinding[]): CommentView => {
+    if (of.kind === 'other') return of.view(base, previous);
     return {
       ...base,
       state: 'report',
-      report: statement.report,
-      reportHash: hashReport(statement.report),
-      suggestions: suggestionUrls(statement.report, posted),
-      previous: before,
+      report: of.report,
+      reportHash: hashReports([of.report]),
+      suggestions: suggestionUrls(of.report, posted),
+      previous,
       baselineMissing: false,
       fromFork: pull.headRepoId !== pull.baseRepoId,
       pendingSha: null,
     };
+  };
+  const viewWith = (report: string | null): CommentView | JobsComment => {
+    const base: ViewBase = { lang, appSlug: app.slug, pr: pull.number, sha, links: { htmlBase: pull.headHtmlUrl, report } };
+    if (statement.kind !== 'jobs') return viewOf(statement, base, before);
+    const jobs = statement.jobs.map(({ name, statement: of }) => {
+      const own = before.filter(({ id }) => jobOfFinding(id) === name);
+      return { name, view: viewOf(of, { ...base, links: { ...base.links, report: null } }, own) };
+    });
+    return { ...base, state: 'jobs', reportHash: hashReports(reportsOf(statement)), jobs, untouched: statement.untouched };
   };
 
   deps.killPoint('before-comment');
   let saved = state;
   let commentUrl: string | null = null;
   const syncComment = async (): Promise<void> => {
-    const body = renderComment(viewWith(publication.checkUrl));
+    const view = viewWith(publication.checkUrl);
+    const body = view.state === 'jobs' ? renderJobsComment(view) : renderComment(view);
     const existing = await listOwnComments(octokit, repository, pull.number, app, COMMENT_MARKER);
     const remembered = saved.commentId === null || saved.bodyHash === null ? null : { id: saved.commentId, hash: saved.bodyHash };
     const operations = planComment({ body, mayCreate: mayCreate(publication) }, existing, remembered);
     const standing = await applyComment(octokit, repository, pull.number, operations);
     if (operations.some(({ op }) => op === 'create')) deps.killPoint('after-comment-created');
     commentUrl = standing?.url ?? existing[0]?.url ?? null;
-    const findings = statement.kind === 'report' ? statement.report.findings.filter((f) => f.severity !== 'info').map(toPosted) : [];
-    const isReport = statement.kind === 'report';
+    const findings = findingsOf(statement)
+      .filter(({ severity }) => severity !== 'info')
+      .map(toPosted);
     saved = {
       ...saved,
       commentId: standing?.id ?? null,
       bodyHash: standing === null ? null : hashBody(body),
-      ...(isReport ? { reportedSha: sha, findings, before } : {}),
+      ...(hasReport ? { reportedSha: sha, findings, before } : {}),
     };
     await deps.store.pullRequests.put(saved);
     if (operations.some(({ op }) => op === 'create')) await removeDuplicates();
@@ -181,24 +213,26 @@ export async function publish(deps: Dependencies, publication: Publication): Pro
 
   /** Changes that are posted only when somebody asks for them, and nobody has. */
   const mayBeSuggested = (): boolean => {
-    if (!isCurrent || statement.kind !== 'report' || publication.suggestions !== 'on-request' || publication.isAsked) return false;
+    if (!isCurrent || !hasReport || publication.suggestions !== 'on-request' || publication.isAsked) return false;
     const known = new Set([...posted.map(({ fingerprint }) => fingerprint), ...saved.suggested.map(safeFingerprint)]);
-    return wantedSuggestions(statement.report, lang, commentUrl).some(({ fingerprint }) => !known.has(safeFingerprint(fingerprint)));
+    return wantedSuggestions(reportsOf(statement), lang, commentUrl).some(({ fingerprint }) => !known.has(safeFingerprint(fingerprint)));
   };
 
   deps.killPoint('between-comment-and-check');
-  const rendered = renderCheck({ comment: viewWith(null), annotatable: annotatableIn(publication.source) });
+  const said = viewWith(null);
+  const annotatable = annotatableIn(publication.source);
+  const rendered = said.state === 'jobs' ? renderJobsCheck(said, annotatable) : renderCheck({ comment: said, annotatable });
   await writeCheck(
     deps,
     place,
     { ...rendered, actions: rendered.status === 'completed' ? buttons(mayBeSuggested() ? ['rerun', 'suggest'] : ['rerun'], lang) : [] },
-    statement.kind === 'report',
+    hasReport,
   );
   deps.killPoint('after-check-updated');
 
-  if (!isCurrent || statement.kind !== 'report') return;
+  if (!isCurrent || !hasReport) return;
   if (publication.suggestions === 'off' || (publication.suggestions === 'on-request' && !publication.isAsked)) return;
-  const wanted = wantedSuggestions(statement.report, lang, commentUrl);
+  const wanted = wantedSuggestions(reportsOf(statement), lang, commentUrl);
   if (wanted.length === 0) return;
   const files: ChangedFile[] = await listChangedFiles(octokit, repository, pull.number);
   const chosen = planReview(wanted, posted, saved.suggested, files, sha);
@@ -238,6 +272,8 @@ export async function showPending(deps: Dependencies, target: Target, pull: Pull
     const [comment] = await listOwnComments(octokit, repository, pull.number, app, COMMENT_MARKER);
     // Only a comment that still shows that report; anything else is newer than what we know.
     if (comment?.id !== state.commentId || !comment.body.includes(` sha=${state.reportedSha} `)) return;
+    // Of several jobs the store has no common report; their comment stays as it is.
+    if (/^<!-- npu-advisor:state [^\n]* jobs=/m.test(comment.body)) return;
     const body = renderComment({
       lang,
       appSlug: app.slug,
@@ -246,7 +282,7 @@ export async function showPending(deps: Dependencies, target: Target, pull: Pull
       links: { htmlBase: pull.headHtmlUrl, report: (await deps.store.checks.find(repository.id, state.reportedSha))?.url ?? null },
       state: 'report',
       report: kept.data,
-      reportHash: hashReport(kept.data),
+      reportHash: hashReports([kept.data]),
       suggestions: suggestionUrls(kept.data, await listPostedSuggestions(octokit, repository, pull.number, app)),
       previous: state.before,
       baselineMissing: false,
