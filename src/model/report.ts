@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { BaseCommit } from './history.ts';
 
 /**
  * report.json: the only contract between analysis and display.
@@ -168,6 +169,7 @@ export const Comparison = z.object({
     device: z.string().nullable(),
     level: z.string().nullable(),
     versions: z.object({ cann: z.string().nullable(), torchNpu: z.string().nullable(), torch: z.string().nullable() }),
+    commit: BaseCommit.optional().describe('chosen from the history of the repository; absent: given by hand'),
   }),
   verdict: z.enum(COMPARED).describe('of the step time; incomparable: `refusals` says why'),
   text: z.string().describe('the verdict in one sentence'),

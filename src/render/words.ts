@@ -473,20 +473,20 @@ export const WORDS = {
   // history
   'base.exact': {
     en: 'Base: {sha:code}, the merge base with {branch:code}, profiled {age:text}.',
-    zh: '基线：{sha:code}，即与 {branch:code} 的合并基点，profile 采集于{age:text}。',
+    zh: '基线：{sha:code}，即与 {branch:code} 的合并基点，profile 采集时间：{age:text}。',
   },
   'base.fallback.one': {
     en: 'Base: {sha:code} on {branch:code}, profiled {age:text}. Fallback: the merge base {mergeBase:code} has no profile, this is the commit before it.',
-    zh: '基线：{branch:code} 上的 {sha:code}，profile 采集于{age:text}。备用基线：合并基点 {mergeBase:code} 没有 profile，此为其前 1 个提交。',
+    zh: '基线：{branch:code} 上的 {sha:code}，profile 采集时间：{age:text}。备用基线：合并基点 {mergeBase:code} 没有 profile，此为其前 1 个提交。',
   },
   'base.fallback.many': {
     en: 'Base: {sha:code} on {branch:code}, profiled {age:text}. Fallback: the merge base {mergeBase:code} has no profile, this is {n:int} commits before it.',
-    zh: '基线：{branch:code} 上的 {sha:code}，profile 采集于{age:text}。备用基线：合并基点 {mergeBase:code} 没有 profile，此为其前 {n:int} 个提交。',
+    zh: '基线：{branch:code} 上的 {sha:code}，profile 采集时间：{age:text}。备用基线：合并基点 {mergeBase:code} 没有 profile，此为其前 {n:int} 个提交。',
   },
   'base.age.now': { en: 'less than an hour ago', zh: '不到 1 小时前' },
-  'base.age.hour': { en: '1 hour ago', zh: ' 1 小时前' },
-  'base.age.hours': { en: '{n:int} hours ago', zh: ' {n:int} 小时前' },
-  'base.age.days': { en: '{n:int} days ago', zh: ' {n:int} 天前' },
+  'base.age.hour': { en: '1 hour ago', zh: '1 小时前' },
+  'base.age.hours': { en: '{n:int} hours ago', zh: '{n:int} 小时前' },
+  'base.age.days': { en: '{n:int} days ago', zh: '{n:int} 天前' },
   'trend.step': { en: 'Step time', zh: '迭代耗时' },
   'trend.free': { en: 'Idle share', zh: '空闲占比' },
   'trend.exposed': { en: 'Exposed communication', zh: '未掩盖通信' },

@@ -1,3 +1,6 @@
+import type { Acknowledgement } from '../model/acknowledgement.ts';
+import type { ProfileMetrics } from '../model/history.ts';
+
 /** What the rest of the product may ask of the store. Implementations: `embedded/` (one process) and `postgres/` (many). */
 
 /** SQL in the common dialect of both stores. Values travel as text, number, boolean or null; JSON as text; times as epoch milliseconds. */
@@ -13,6 +16,8 @@ export interface Database extends Sql {
   transaction<T>(body: (sql: Sql) => Promise<T>): Promise<T>;
   /** Runs `body` while nobody else, in this or another process of the same store, holds the same key. */
   exclusively<T>(key: string, body: () => Promise<T>): Promise<T>;
+  /** Gives the room of deleted rows back, so that their bytes are no more in the files (embedded) or may be written over (PostgreSQL). */
+  compact(tables: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -35,6 +40,8 @@ export interface Inbox {
 export interface InboxReader {
   pending(limit: number): Promise<readonly Delivery[]>;
   release(guid: string): Promise<void>;
+  /** Removes what was left behind before a moment: drafts and damaged files. */
+  tidy?(olderThan: number): Promise<void>;
 }
 
 export interface Deliveries {
@@ -107,6 +114,8 @@ export interface Checks {
   put(record: CheckRecord): Promise<void>;
   /** Unconcluded checks whose deadline has passed. */
   overdue(now: number, limit: number): Promise<readonly CheckRecord[]>;
+  /** Open checks of an installation are looked at at once. */
+  hurry(installationId: number): Promise<void>;
   openOfPullRequest(repoId: number, pr: number): Promise<readonly CheckRecord[]>;
   prune(olderThan: number): Promise<void>;
 }
@@ -136,6 +145,7 @@ export interface PullRequestState {
 export interface PullRequests {
   find(repoId: number, pr: number): Promise<PullRequestState | null>;
   put(state: PullRequestState): Promise<void>;
+  prune(olderThan: number): Promise<void>;
 }
 
 /** Finished reports, bounded in number, age and size. The key names the inputs, so equal inputs need no second analysis. */
@@ -164,20 +174,61 @@ export interface Asks {
   prune(olderThan: number): Promise<void>;
 }
 
+/** A repository as the newest event named it. */
+export interface KnownRepository {
+  readonly repoId: number;
+  readonly installationId: number;
+  readonly owner: string;
+  readonly name: string;
+}
+
+export interface Repositories {
+  /** Notes where a repository is. A new name or installation holds for its open checks, too. */
+  see(repository: KnownRepository): Promise<void>;
+  list(): Promise<readonly Pick<KnownRepository, 'repoId' | 'installationId'>[]>;
+}
+
+/** The App was removed from a repository, or altogether (`repoId` null). */
+export interface Removal {
+  readonly installationId: number;
+  readonly repoId: number | null;
+  readonly askedAt: number;
+  /** null: not yet. */
+  readonly erasedAt: number | null;
+}
+
+export interface Erasures {
+  ask(installationId: number, repoId: number | null): Promise<void>;
+  due(limit: number): Promise<readonly Removal[]>;
+  later(removal: Removal, dueAt: number): Promise<void>;
+  drop(removal: Removal): Promise<void>;
+  /** Erases what is held of it, and has it looked at again. Returns of how many repositories. */
+  erase(removal: Removal, againAt: number): Promise<number>;
+  /** After erasing: takes the bytes out of the files, too. */
+  compact(): Promise<void>;
+}
+
+/** Bytes fetched for a repository. A day is a number: days since 1970. */
+export interface Usage {
+  add(repoId: number, day: number, bytes: number): Promise<void>;
+  read(repoId: number, day: number): Promise<number>;
+  prune(beforeDay: number): Promise<void>;
+}
+
+/** What people have accepted on a pull request, one for each finding. */
+export interface Acknowledgements {
+  /** Oldest first. */
+  of(repoId: number, pr: number): Promise<readonly Acknowledgement[]>;
+  /** The same finding again takes the place of what was given before. */
+  put(repoId: number, pr: number, given: readonly Acknowledgement[]): Promise<void>;
+  remove(repoId: number, pr: number, findings: readonly string[]): Promise<void>;
+  prune(olderThan: number): Promise<void>;
+}
+
 /** Moments to remember, by name. */
 export interface Marks {
   read(name: string): Promise<number | null>;
   write(name: string, at: number): Promise<void>;
-}
-
-/** Figures of one profile, ms per step, for its trend. null: the profile does not tell. */
-export interface ProfileMetrics {
-  readonly stepTimeMs: number | null;
-  /** Share of the step in which the cards were idle, 0 to 1. */
-  readonly freeShare: number | null;
-  readonly exposedMs: number | null;
-  /** Causes with the largest likely saving, largest first. */
-  readonly top: readonly { readonly rule: string; readonly savingMs: number }[];
 }
 
 /** One profile that was analysed. Its facts may be gone while its figures are still known. */
@@ -244,7 +295,11 @@ export interface Store {
   readonly pullRequests: PullRequests;
   readonly reports: Reports;
   readonly asks: Asks;
+  readonly acknowledgements: Acknowledgements;
   readonly marks: Marks;
+  readonly repositories: Repositories;
+  readonly erasures: Erasures;
+  readonly usage: Usage;
   readonly profiles: Profiles;
 }
 

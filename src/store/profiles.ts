@@ -1,4 +1,5 @@
-import type { Database, KeptProfile, ProfileMetrics, Profiles } from './ports.ts';
+import type { ProfileMetrics } from '../model/history.ts';
+import type { Database, KeptProfile, Profiles } from './ports.ts';
 
 interface Row {
   id: number | string;
