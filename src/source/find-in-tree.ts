@@ -18,11 +18,19 @@ export interface CallSites {
   readonly failures: readonly ParseFailure[];
 }
 
+/** Trees do not change while they are alive; remedies ask for the same callables again and again. */
+const memories = new WeakMap<SourceTree, Map<string, CallSites>>();
+
 /**
  * Calls of one of the callables anywhere in the tree, except in tests, examples and vendored copies. `proven`: files that
  * the profile shows to take part in the run; they are searched wherever they lie.
  */
 export function findCallSites(tree: SourceTree, wanted: readonly string[], proven: readonly string[] = []): CallSites {
+  const memory = memories.get(tree) ?? new Map<string, CallSites>();
+  memories.set(tree, memory);
+  const key = JSON.stringify([wanted, proven]);
+  const known = memory.get(key);
+  if (known) return known;
   // The last part of the name must be written at least once: in the call, or in the import that renames it.
   const words = wanted.map((name) => name.slice(name.lastIndexOf('.') + 1));
   const { modules, failures } = pythonFilesWith(tree, words, (path) => !isAside(path) || proven.includes(path));
@@ -30,5 +38,7 @@ export function findCallSites(tree: SourceTree, wanted: readonly string[], prove
     const names = namesOf(module);
     return findCalls(module, wanted, names).map((call) => ({ module, names, call }));
   });
-  return { sites, failures };
+  const found = { sites, failures };
+  memory.set(key, found);
+  return found;
 }

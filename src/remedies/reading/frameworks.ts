@@ -26,9 +26,15 @@ const SIGNS = {
 
 export type Framework = keyof typeof SIGNS;
 
+/** Trees do not change while they are alive, and many remedies ask. */
+const known = new WeakMap<SourceTree, ReadonlySet<Framework>>();
+
 /** Which of the libraries the Python files of a tree use. */
 export function frameworksOf(tree: SourceTree): ReadonlySet<Framework> {
+  const before = known.get(tree);
+  if (before) return before;
   const found = new Set<Framework>();
+  known.set(tree, found);
   const signs = Object.entries(SIGNS) as [Framework, readonly RegExp[]][];
   for (const path of tree.paths) {
     const text = isPython(path) ? tree.read(path) : null;
