@@ -35,6 +35,16 @@ export const VARIABLES = [
     default: GITHUB_ARTIFACT_HOSTS.join(','),
     description: 'Hosts artifacts may come from: `name`, `name:port` or `*.suffix`, separated by commas. Spelt-out hosts may be private.',
   },
+  {
+    name: 'NPU_ADVISOR_REPOSITORIES',
+    default: null,
+    description: 'Repositories that are served: `owner/name`, with `*` and `?`, separated by commas. Empty: all the App is installed on.',
+  },
+  {
+    name: 'NPU_ADVISOR_MAX_DAILY_MB',
+    default: '204800',
+    description: 'Bytes of artifacts that are fetched for one repository in a day (UTC); a job that has begun is finished.',
+  },
   { name: 'NPU_ADVISOR_MAX_ARTIFACT_MB', default: '8192', description: 'Bytes of artifacts that are fetched for one job at most.' },
   { name: 'NPU_ADVISOR_DOWNLOAD_TIMEOUT_S', default: '1800', description: 'Time limit of one download, retries included.' },
   { name: 'NPU_ADVISOR_ANALYSIS_TIMEOUT_S', default: '1800', description: 'Time limit of one analysis.' },
@@ -79,6 +89,9 @@ export interface ServerOptions {
   readonly databaseUrl: string | null;
   readonly dataDir: string;
   readonly artifactHosts: readonly string[];
+  /** Patterns of `owner/name`; empty: all. */
+  readonly repositories: readonly string[];
+  readonly maxDailyBytes: number;
   readonly maxArtifactBytes: number;
   readonly downloadTimeoutMs: number;
   readonly analysisTimeoutMs: number;
@@ -144,10 +157,9 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Serv
     port: number('PORT', 0, 65_535),
     databaseUrl: get('DATABASE_URL'),
     dataDir: resolve(get('NPU_ADVISOR_DATA_DIR') ?? join(tmpdir(), 'npu-advisor')),
-    artifactHosts: (get('NPU_ADVISOR_ARTIFACT_HOSTS') ?? '')
-      .split(',')
-      .map((host) => host.trim())
-      .filter((host) => host !== ''),
+    artifactHosts: listOf(get('NPU_ADVISOR_ARTIFACT_HOSTS')),
+    repositories: listOf(get('NPU_ADVISOR_REPOSITORIES')),
+    maxDailyBytes: number('NPU_ADVISOR_MAX_DAILY_MB', 1, 1_000_000_000) * 1024 * 1024,
     maxArtifactBytes: number('NPU_ADVISOR_MAX_ARTIFACT_MB', 1, 1_000_000) * 1024 * 1024,
     downloadTimeoutMs: number('NPU_ADVISOR_DOWNLOAD_TIMEOUT_S', 1, 86_400) * 1000,
     analysisTimeoutMs: number('NPU_ADVISOR_ANALYSIS_TIMEOUT_S', 1, 86_400) * 1000,
@@ -164,4 +176,11 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Serv
     killAt: isTest ? get('NPU_ADVISOR_KILL_AT') : null,
     testAnalyser: isTest ? get('NPU_ADVISOR_TEST_ANALYSER') : null,
   };
+}
+
+function listOf(value: string | null): string[] {
+  return (value ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
 }

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { createNodeMiddleware, Probot } from 'probot';
+import { matchesAny } from '../config/glob.ts';
 import { createFront, WEBHOOK_PATH } from '../github/front.ts';
 import { createLogger, type Logger } from '../github/log.ts';
 import { lockFolder } from '../store/embedded/folder-lock.ts';
@@ -119,7 +120,9 @@ export async function serve(env: Readonly<Record<string, string | undefined>> = 
       killPoint('after-delivery-accepted');
       work.wake();
     };
-    const middleware = await createNodeMiddleware(createApp({ inbox, log, onAccepted }), { probot, webhooksPath: WEBHOOK_PATH });
+    const served = options.repositories.map((pattern) => pattern.toLowerCase());
+    const isServed = (repository: string): boolean => served.length === 0 || matchesAny(served, repository.toLowerCase());
+    const middleware = await createNodeMiddleware(createApp({ inbox, log, isServed, onAccepted }), { probot, webhooksPath: WEBHOOK_PATH });
     const { webhookSecret: secret, previousWebhookSecret: previousSecret } = options;
     const server = createServer(createFront({ secret, previousSecret, middleware, isReady: work.isReady, log }));
     server.requestTimeout = 30_000;

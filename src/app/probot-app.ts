@@ -7,12 +7,14 @@ import type { Inbox } from '../store/ports.ts';
 export interface AppOptions {
   readonly inbox: Inbox;
   readonly log: Logger;
+  /** False: the operator does not serve this repository, written `owner/name`. */
+  readonly isServed: (repository: string) => boolean;
   /** Called after a delivery was accepted. */
   readonly onAccepted: () => void;
 }
 
 /** The Probot application. A handler keeps what matters of the event, durably, and returns; jobs do the rest. */
-export function createApp({ inbox, log, onAccepted }: AppOptions): (app: Probot) => void {
+export function createApp({ inbox, log, isServed, onAccepted }: AppOptions): (app: Probot) => void {
   return (app) => {
     app.on([...EVENTS], async ({ id, name, payload }) => {
       const event = `${name}.${'action' in payload ? payload.action : ''}`;
@@ -25,6 +27,10 @@ export function createApp({ inbox, log, onAccepted }: AppOptions): (app: Probot)
         return;
       }
       if (task === null) return;
+      if ('repository' in task && !isServed(`${task.repository.owner}/${task.repository.name}`)) {
+        log.info({ guid: id, event, repository: task.repository.id }, 'the repository is not among NPU_ADVISOR_REPOSITORIES');
+        return;
+      }
       const outcome = await inbox.accept({ guid: id, event, receivedAt: Date.now(), body: JSON.stringify(task) });
       log.info({ guid: id, event, outcome }, 'delivery accepted');
       onAccepted();

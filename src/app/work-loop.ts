@@ -12,6 +12,7 @@ import { openStore } from '../store/open.ts';
 import { createAnalysisRunner } from './analysis-runner.ts';
 import type { ServerOptions } from './env.ts';
 import type { Dependencies } from './jobs/dependencies.ts';
+import { eraseRemoved, findRemoved } from './jobs/erase.ts';
 import { handleSubject } from './jobs/handle-subject.ts';
 import { ingest } from './jobs/ingest.ts';
 import { noteAbsence, noteAlive, reconcile } from './jobs/reconcile.ts';
@@ -27,6 +28,8 @@ const REDELIVER_MS = 3600 * 1000;
 /** The server listens by then. */
 const REDELIVER_FIRST_MS = 10_000;
 const PRUNE_MS = 6 * 3600 * 1000;
+/** Files of the spool that cannot be read are kept so long for whoever wants to look at them. */
+const DAMAGED_MS = 12 * 3600 * 1000;
 /** A job that says nothing for this long is taken for dead. */
 const EXPIRE_SECONDS = 4 * 3600;
 
@@ -103,6 +106,7 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
   const runSweep = (): void => {
     sweeping ??= noteAlive(deps)
       .then(() => sweep(deps))
+      .then(() => eraseRemoved(deps))
       .catch((error: unknown) => log.error({ err: error }, 'sweep failed'))
       .finally(() => {
         sweeping = null;
@@ -123,14 +127,27 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
         if (!controller.signal.aborted) log.warn({ err: error }, 'what was missed could not be looked for');
       });
   };
+  const runFirst = (): void => {
+    runRedelivery();
+    runPrune();
+  };
+  /** What is old, and what should have been told of but was not. */
+  const runPrune = (): void => {
+    prune(deps)
+      .then(() => opened.inbox.tidy?.(deps.now() - DAMAGED_MS))
+      .then(() => opened.store.database.exclusively('find-removed', () => findRemoved(deps)))
+      .catch((error: unknown) => {
+        if (!controller.signal.aborted) log.error({ err: error }, 'old data could not be looked through');
+      });
+  };
   wake();
   runSweep();
-  const first = setTimeout(runRedelivery, Math.min(REDELIVER_FIRST_MS, options.isTest ? options.sweepMs : REDELIVER_FIRST_MS));
+  const first = setTimeout(runFirst, Math.min(REDELIVER_FIRST_MS, options.isTest ? options.sweepMs : REDELIVER_FIRST_MS));
   const timers = [
     setInterval(wake, INGEST_MS),
     setInterval(runSweep, options.sweepMs),
     setInterval(runRedelivery, REDELIVER_MS),
-    setInterval(() => void prune(deps).catch((error: unknown) => log.error({ err: error }, 'pruning failed')), PRUNE_MS),
+    setInterval(runPrune, PRUNE_MS),
   ];
 
   return {

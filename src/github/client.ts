@@ -39,6 +39,8 @@ export interface GitHub {
   client(installationId: number, repository: RepositoryRef, permissions: TokenPermissions): Promise<Octokit>;
   /** A client whose token reaches every repository of the installation, for looking through them. */
   installation(installationId: number, permissions: TokenPermissions): Promise<Octokit>;
+  /** Whether the App is still installed, and reaches the repository when one is given. `unknown`: suspended, so GitHub does not say. */
+  reaches(installationId: number, repoId: number | null): Promise<'yes' | 'no' | 'unknown'>;
 }
 
 export interface GitHubOptions {
@@ -123,6 +125,25 @@ export function createGitHub(options: GitHubOptions): GitHub {
     },
     client: (installationId, repository, permissions) => clientFor(installationId, [repository.id], permissions),
     installation: (installationId, permissions) => clientFor(installationId, null, permissions),
+    async reaches(installationId, repoId) {
+      try {
+        if (repoId === null) await app.request('GET /app/installations/{installation_id}', { installation_id: installationId });
+        else {
+          // By number, not by name: a name may be another repository's by now.
+          await app.request('POST /app/installations/{installation_id}/access_tokens', {
+            installation_id: installationId,
+            repository_ids: [repoId],
+            permissions: { metadata: 'read' },
+          });
+        }
+        return 'yes';
+      } catch (error) {
+        const status = statusOf(error);
+        if (status === 404 || (repoId !== null && status === 422)) return 'no';
+        if (refusalOf(error) === 'suspended') return 'unknown';
+        throw error;
+      }
+    },
   };
 }
 
@@ -130,4 +151,24 @@ export function createGitHub(options: GitHubOptions): GitHub {
 export function statusOf(error: unknown): number | null {
   if (typeof error !== 'object' || error === null || !('status' in error)) return null;
   return typeof error.status === 'number' ? error.status : null;
+}
+
+/**
+ * Why GitHub refuses with 403, by its own words: the conversation is locked, the repository archived, the installation suspended, a limit
+ * reached, or a right is missing. null: any other answer. Wordings as quoted in renovatebot/renovate#6215 and r-universe-org/help#247.
+ */
+export function refusalOf(error: unknown): 'locked' | 'archived' | 'suspended' | 'limit' | 'right' | null {
+  const status = statusOf(error);
+  if (status === 429) return 'limit';
+  if (status !== 403 || !(error instanceof Error)) return null;
+  if (/\brate limit|abuse detection/i.test(error.message) || hasHeader(error, 'retry-after')) return 'limit';
+  if (/\blocked\b/i.test(error.message)) return 'locked';
+  if (/\barchived\b/i.test(error.message)) return 'archived';
+  if (/\bsuspended\b/i.test(error.message)) return 'suspended';
+  return 'right';
+}
+
+function hasHeader(error: Error, name: string): boolean {
+  const { response } = error as { response?: { headers?: Record<string, unknown> } };
+  return response?.headers?.[name] !== undefined;
 }

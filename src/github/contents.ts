@@ -1,5 +1,5 @@
 import type { ReadRepositoryFile } from '../config/resolve.ts';
-import { type Octokit, type RepositoryRef, statusOf } from './client.ts';
+import { type Octokit, type RepositoryRef, refusalOf, statusOf } from './client.ts';
 import type { ChangedFile } from './diff.ts';
 
 const MAX_TEXT_BYTES = 1024 * 1024;
@@ -18,8 +18,8 @@ export async function readTextFile(
     const bytes = Buffer.from(data.content, 'base64');
     return bytes.includes(0) ? null : bytes.toString('utf8');
   } catch (error) {
-    const status = statusOf(error);
-    if (status === 404 || status === 403) return null;
+    // A limit that is reached says nothing about the file: taken for its absence, settings would silently be the defaults.
+    if (statusOf(error) === 404 || refusalOf(error) === 'right') return null;
     throw error;
   }
 }
@@ -67,7 +67,7 @@ export async function readSource(
       .sort((a, b) => a.bytes - b.bytes);
     for (const { path, bytes } of others) wanted.set(path, bytes);
   } catch (error) {
-    if (statusOf(error) === null || statusOf(error)! >= 500) throw error;
+    if (statusOf(error) === null || statusOf(error)! >= 500 || refusalOf(error) === 'limit') throw error;
   }
   const paths: string[] = [];
   let planned = 0;

@@ -6,10 +6,22 @@ export async function listInstallations(app: Octokit): Promise<number[]> {
   return all.filter(({ suspended_at: suspendedAt }) => suspendedAt === null).map(({ id }) => id);
 }
 
+/** All installations, by number, and which of them are suspended. */
+export async function listAllInstallations(app: Octokit): Promise<ReadonlyMap<number, { suspended: boolean }>> {
+  const all = await app.paginate('GET /app/installations', { per_page: 100 });
+  return new Map(all.map(({ id, suspended_at: suspendedAt }) => [id, { suspended: suspendedAt !== null }]));
+}
+
 /** Repositories an installation reaches, without those that are archived. */
 export async function listRepositories(octokit: Octokit): Promise<RepositoryRef[]> {
   const all = await octokit.paginate('GET /installation/repositories', { per_page: 100 });
   return all.filter(({ archived }) => !archived).map(({ id, name, owner }) => ({ id, name, owner: owner.login }));
+}
+
+/** Numbers of all repositories an installation reaches. */
+export async function listRepositoryIds(octokit: Octokit): Promise<ReadonlySet<number>> {
+  const all = await octokit.paginate('GET /installation/repositories', { per_page: 100 });
+  return new Set(all.map(({ id }) => id));
 }
 
 /** Open pull requests that were changed since; at most 100 of a repository. */

@@ -19,6 +19,7 @@ export const EVENTS = [
   'installation.suspend',
   'installation.unsuspend',
   'installation.new_permissions_accepted',
+  'installation_repositories.removed',
 ] as const;
 
 const Id = z.number().int().positive();
@@ -65,6 +66,8 @@ export const Task = z.discriminatedUnion('kind', [
   }),
   Target.extend({ kind: z.literal('merge-group'), headSha: Sha }),
   z.object({ kind: z.literal('installation'), installationId: Id, account: z.string(), state: z.enum(['active', 'suspended', 'deleted']) }),
+  /** The App was taken out of repositories of an installation that goes on. */
+  z.object({ kind: z.literal('repositories-removed'), installationId: Id, repoIds: z.array(Id).max(10_000) }),
 ]);
 export type Task = z.infer<typeof Task>;
 
@@ -103,6 +106,11 @@ const CheckSuiteEvent = Base.extend({ check_suite: z.object({ head_sha: Sha, app
 const MergeGroupEvent = Base.extend({ merge_group: z.object({ head_sha: Sha }) });
 const InstallationEvent = z.object({
   installation: z.object({ id: Id, account: z.object({ login: Login.optional(), slug: Login.optional() }).nullish() }),
+});
+
+const RepositoriesEvent = z.object({
+  installation: z.object({ id: Id }),
+  repositories_removed: z.array(z.object({ id: Id })).max(10_000),
 });
 
 function personOf(sender: z.infer<typeof Sender>): string | null {
@@ -190,6 +198,10 @@ export function toTask(name: string, payload: unknown, parseCommands: ParseComma
       const account = installation.account?.login ?? installation.account?.slug ?? '';
       const state = name === 'installation.deleted' ? 'deleted' : name === 'installation.suspend' ? 'suspended' : 'active';
       return { kind: 'installation', installationId: installation.id, account, state };
+    }
+    case 'installation_repositories.removed': {
+      const { installation, repositories_removed } = RepositoriesEvent.parse(payload);
+      return { kind: 'repositories-removed', installationId: installation.id, repoIds: repositories_removed.map(({ id }) => id) };
     }
     default:
       return null;

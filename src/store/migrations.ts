@@ -114,6 +114,46 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX profiles_commit ON npu_advisor.profiles (repo_id, job, sha);
   CREATE INDEX profiles_branch ON npu_advisor.profiles (repo_id, job, branch, recorded_at);
   `,
+  `
+  CREATE TABLE npu_advisor.repositories (
+    repo_id bigint PRIMARY KEY,
+    installation_id bigint NOT NULL,
+    owner text NOT NULL,
+    name text NOT NULL,
+    seen_at bigint NOT NULL
+  );
+  CREATE INDEX repositories_installation ON npu_advisor.repositories (installation_id);
+  INSERT INTO npu_advisor.repositories (repo_id, installation_id, owner, name, seen_at)
+    SELECT DISTINCT ON (repo_id) repo_id, installation_id, owner, repo, updated_at FROM npu_advisor.check_runs ORDER BY repo_id, updated_at DESC;
+
+  CREATE TABLE npu_advisor.erasures (
+    installation_id bigint NOT NULL,
+    repo_id bigint NOT NULL,
+    asked_at bigint NOT NULL,
+    due_at bigint NOT NULL,
+    erased_at bigint,
+    PRIMARY KEY (installation_id, repo_id)
+  );
+
+  CREATE TABLE npu_advisor.usage (
+    repo_id bigint NOT NULL,
+    day integer NOT NULL,
+    bytes bigint NOT NULL,
+    PRIMARY KEY (repo_id, day)
+  );
+  `,
+  `
+  CREATE TABLE npu_advisor.acknowledgements (
+    repo_id bigint NOT NULL,
+    pr integer NOT NULL,
+    finding text NOT NULL,
+    given text NOT NULL,
+    given_at bigint NOT NULL,
+    until text,
+    PRIMARY KEY (repo_id, pr, finding)
+  );
+  CREATE INDEX acknowledgements_age ON npu_advisor.acknowledgements (given_at);
+  `,
 ];
 
 /** Brings the tables to the newest version. Safe to run by several processes at once. */

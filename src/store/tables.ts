@@ -1,3 +1,5 @@
+import { acknowledgements } from './acknowledgements.ts';
+import { erasures, repositories, usage } from './erasure.ts';
 import type {
   Asks,
   CheckPhase,
@@ -238,6 +240,12 @@ function checks(db: Database, now: Clock): Checks {
       );
       return rows.map(toCheck);
     },
+    async hurry(installationId) {
+      await db.query(
+        `UPDATE npu_advisor.check_runs SET deadline_at = $2 WHERE installation_id = $1 AND phase <> 'completed' AND deadline_at > $2`,
+        [installationId, now()],
+      );
+    },
     async openOfPullRequest(repoId, pr) {
       const rows = await db.query<CheckRow>(`${select} WHERE repo_id = $1 AND pr = $2 AND phase <> 'completed'`, [repoId, pr]);
       return rows.map(toCheck);
@@ -292,6 +300,9 @@ function pullRequests(db: Database, now: Clock): PullRequests {
           now(),
         ],
       );
+    },
+    async prune(olderThan) {
+      await db.query('DELETE FROM npu_advisor.pull_requests WHERE updated_at < $1', [olderThan]);
     },
   };
 }
@@ -398,7 +409,11 @@ export function createStore(database: Database, now: Clock = Date.now): Store {
     pullRequests: pullRequests(database, now),
     reports: reports(database, now),
     asks: asks(database, now),
+    acknowledgements: acknowledgements(database),
     marks: marks(database),
+    repositories: repositories(database, now),
+    erasures: erasures(database, now),
+    usage: usage(database),
     profiles: profiles(database),
   };
 }

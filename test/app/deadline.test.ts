@@ -59,6 +59,7 @@ beforeAll(async () => {
     log,
     options: {
       maxArtifactBytes: 1e6,
+      maxDailyBytes: 1e12,
       downloadTimeoutMs: 1000,
       attempts: 2,
       retryDelaySeconds: 0,

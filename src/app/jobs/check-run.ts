@@ -1,4 +1,4 @@
-import { PERMISSIONS } from '../../github/client.ts';
+import { PERMISSIONS, statusOf } from '../../github/client.ts';
 import type { CheckAction } from '../../github/intake.ts';
 import { createCheck, type DesiredCheck, findCheck, restateCheck, updateCheck } from '../../github/publish/check.ts';
 import type { Lang } from '../../model/lang.ts';
@@ -100,9 +100,17 @@ export async function ensureCheck(
 /** Writes a state to the check run of a commit and remembers it. */
 export async function writeCheck(deps: Dependencies, place: CheckPlace, desired: DesiredCheck, hasReport: boolean): Promise<CheckRecord> {
   const { target } = place;
-  const record = await ensureCheck(deps, place, { ...desired, status: 'in_progress' }, null);
+  let record = await ensureCheck(deps, place, { ...desired, status: 'in_progress' }, null);
   const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.publish);
-  await updateCheck(octokit, target.repository, record.checkRunId, desired);
+  try {
+    await updateCheck(octokit, target.repository, record.checkRunId, desired);
+  } catch (error) {
+    if (statusOf(error) !== 404) throw error;
+    // GitHub deletes check runs of a suite that has very many: found or made once more.
+    await deps.store.checks.put({ ...record, checkRunId: null });
+    record = await ensureCheck(deps, place, { ...desired, status: 'in_progress' }, null);
+    await updateCheck(octokit, target.repository, record.checkRunId, desired);
+  }
   const next: CheckRecord = {
     ...record,
     phase: desired.status,

@@ -18,7 +18,15 @@ export interface Dependencies {
   readonly log: Logger;
   readonly options: Pick<
     ServerOptions,
-    'maxArtifactBytes' | 'downloadTimeoutMs' | 'attempts' | 'retryDelaySeconds' | 'analyses' | 'progressMs' | 'commandsPerHour' | 'isTest'
+    | 'maxArtifactBytes'
+    | 'maxDailyBytes'
+    | 'downloadTimeoutMs'
+    | 'attempts'
+    | 'retryDelaySeconds'
+    | 'analyses'
+    | 'progressMs'
+    | 'commandsPerHour'
+    | 'isTest'
   >;
   /** Folder for downloads; each job makes its own below it. */
   readonly scratch: string;

@@ -1,4 +1,5 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
+import { AdviseError } from '../../base/errors.ts';
 import type { Artifact } from '../../github/artifacts.ts';
 import type { Octokit } from '../../github/client.ts';
 import { downloadArtifact, expired, placeFor, tooLarge } from '../../github/download.ts';
@@ -9,6 +10,7 @@ import type { PartsAnswer } from '../analysis-protocol.ts';
 import type { Dependencies } from './dependencies.ts';
 import { type FetchPlan, planFetch } from './fetch-plan.ts';
 import type { Target } from './request.ts';
+import { dayOf } from './sweep.ts';
 
 export interface Fetched {
   readonly paths: readonly string[];
@@ -56,11 +58,14 @@ interface Opened {
 export async function fetchArtifacts(deps: Dependencies, job: FetchJob): Promise<Fetched> {
   const { artifacts, folder, onBytes } = job;
   const opened = new Map<Artifact, Opened>();
+  const day = dayOf(deps.now());
+  const fetchedToday = await deps.store.usage.read(job.target.repository.id, day);
+  if (fetchedToday >= deps.options.maxDailyBytes) throw tooMuchToday(deps.options.maxDailyBytes);
+  let done = 0;
   try {
     if (job.mayBeParts) await openAll(deps, job, opened);
     const plans = await planAll(deps, opened);
     let left = deps.options.maxArtifactBytes;
-    let done = 0;
     const total = artifacts.reduce((sum, artifact) => {
       const plan = plans.get(artifact);
       return sum + (plan?.kind === 'parts' ? plan.bytes : artifact.bytes);
@@ -100,7 +105,16 @@ export async function fetchArtifacts(deps: Dependencies, job: FetchJob): Promise
     return { paths, partial };
   } finally {
     for (const artifact of [...opened.keys()]) await close(opened, artifact);
+    if (done > 0) await deps.store.usage.add(job.target.repository.id, day, done);
   }
+}
+
+function tooMuchToday(bytes: number): AdviseError {
+  return new AdviseError(
+    'daily-limit',
+    `this repository has used its ${Math.round(bytes / 1e9)} GB of downloads for today`,
+    'Ask again tomorrow, upload digests instead of profiles, or let the operator raise NPU_ADVISOR_MAX_DAILY_MB.',
+  );
 }
 
 function limitsOf({ options }: Dependencies): { timeoutMs: number; attempts: number; retryDelayMs: number } {

@@ -16,9 +16,19 @@ async function ingestOne(deps: Dependencies, delivery: Delivery): Promise<void> 
   const task = parsed.data;
   if (task.kind === 'installation') {
     const { installationId: id, account, state } = task;
-    if (state === 'deleted') await store.installations.remove(id);
-    else await store.installations.put({ id, account, suspended: state === 'suspended' });
+    if (state === 'deleted') {
+      await store.installations.remove(id);
+      await store.erasures.ask(id, null);
+    } else {
+      await store.installations.put({ id, account, suspended: state === 'suspended' });
+      // What could not be concluded while the installation was suspended.
+      if (state === 'active') await store.checks.hurry(id);
+    }
+  } else if (task.kind === 'repositories-removed') {
+    for (const repoId of task.repoIds) await store.erasures.ask(task.installationId, repoId);
   } else {
+    const { id: repoId, owner, name } = task.repository;
+    await store.repositories.see({ repoId, installationId: task.installationId, owner, name });
     const { subject, kind, payload } = routeTask(task);
     await store.requests.add({ subject, kind, origin: delivery.guid, payload });
     // The same delivery again, sent by hand: what failed is tried once more, what is done stays done.

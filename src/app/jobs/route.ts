@@ -7,8 +7,8 @@ export interface Routed {
   readonly payload: unknown;
 }
 
-/** Where a task is worked on. Installations are noted at once and have no subject. */
-export function routeTask(task: Exclude<Task, { kind: 'installation' }>): Routed {
+/** Where a task is worked on. What is said of installations is noted at once and has no subject. */
+export function routeTask(task: Exclude<Task, { kind: 'installation' | 'repositories-removed' }>): Routed {
   const { installationId, repository } = task;
   switch (task.kind) {
     case 'run-completed':

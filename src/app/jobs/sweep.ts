@@ -1,3 +1,4 @@
+import { keepDays } from '../../store/holdings.ts';
 import type { Dependencies } from './dependencies.ts';
 import { subjectOf } from './subject.ts';
 
@@ -20,10 +21,17 @@ export async function sweep(deps: Dependencies): Promise<void> {
 
 /** Forgets what is old. */
 export async function prune(deps: Dependencies): Promise<void> {
-  const now = deps.now();
-  await deps.store.deliveries.prune(now - 14 * DAY);
-  await deps.store.requests.prune(now - 14 * DAY);
-  await deps.store.asks.prune(now - DAY);
-  await deps.store.checks.prune(now - 90 * DAY);
-  await deps.store.reports.prune(now - 90 * DAY, KEEP_REPORTS);
+  const before = (table: Parameters<typeof keepDays>[0]): number => deps.now() - keepDays(table) * DAY;
+  await deps.store.deliveries.prune(before('deliveries'));
+  await deps.store.requests.prune(before('requests'));
+  await deps.store.asks.prune(before('asks'));
+  await deps.store.checks.prune(before('check_runs'));
+  await deps.store.pullRequests.prune(before('pull_requests'));
+  await deps.store.reports.prune(before('reports'), KEEP_REPORTS);
+  await deps.store.usage.prune(dayOf(before('usage')));
+}
+
+/** Days since 1970, UTC. */
+export function dayOf(at: number): number {
+  return Math.floor(at / DAY);
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type AppIdentity, type Octokit, type RepositoryRef, statusOf } from '../client.ts';
+import { type AppIdentity, type Octokit, type RepositoryRef, refusalOf, statusOf } from '../client.ts';
 
 /** First bytes of every sticky comment. The marker alone proves nothing: anyone can write it, so the author is checked too. */
 export const COMMENT_MARKER = '<!-- npu-advisor:v1 ';
@@ -76,6 +76,20 @@ export async function listOwnComments(
   return own.sort((a, b) => a.id - b.id);
 }
 
+/** Somebody deleted a comment between our look and our edit: whoever tries again finds what is there now. */
+export class CommentGone extends Error {
+  constructor(options: ErrorOptions) {
+    super('the comment was deleted a moment ago', options);
+    this.name = 'CommentGone';
+  }
+}
+
+/** In a locked conversation an app writes nothing; what there is to say stands in the check. */
+function unlessLocked(error: unknown): null {
+  if (refusalOf(error) === 'locked') return null;
+  throw error;
+}
+
 /** Carries the operations out and returns the comment that stands. */
 export async function applyComment(
   octokit: Octokit,
@@ -89,18 +103,20 @@ export async function applyComment(
     switch (operation.op) {
       case 'create': {
         // Never sent twice: when the answer is lost the next attempt finds the comment instead.
-        const created = await octokit.rest.issues.createComment({
-          ...where,
-          issue_number: number,
-          body: operation.body,
-          request: { retries: 0 },
-        });
-        standing = { id: created.data.id, url: created.data.html_url };
+        const created = await octokit.rest.issues
+          .createComment({ ...where, issue_number: number, body: operation.body, request: { retries: 0 } })
+          .catch(unlessLocked);
+        standing = created === null ? null : { id: created.data.id, url: created.data.html_url };
         break;
       }
       case 'update': {
-        const updated = await octokit.rest.issues.updateComment({ ...where, comment_id: operation.id, body: operation.body });
-        standing = { id: updated.data.id, url: updated.data.html_url };
+        const updated = await octokit.rest.issues
+          .updateComment({ ...where, comment_id: operation.id, body: operation.body })
+          .catch((error: unknown) => {
+            if (statusOf(error) === 404) throw new CommentGone({ cause: error });
+            return unlessLocked(error);
+          });
+        standing = { id: operation.id, url: updated?.data.html_url ?? null };
         break;
       }
       case 'keep':
@@ -108,7 +124,7 @@ export async function applyComment(
         break;
       case 'delete':
         await octokit.rest.issues.deleteComment({ ...where, comment_id: operation.id }).catch((error: unknown) => {
-          if (statusOf(error) !== 404) throw error;
+          if (statusOf(error) !== 404) unlessLocked(error);
         });
         break;
     }

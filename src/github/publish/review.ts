@@ -1,4 +1,4 @@
-import { type AppIdentity, type Octokit, type RepositoryRef, statusOf } from '../client.ts';
+import { type AppIdentity, type Octokit, type RepositoryRef, refusalOf, statusOf } from '../client.ts';
 import { type ChangedFile, isInDiff } from '../diff.ts';
 import { isOurs } from './comment.ts';
 
@@ -107,7 +107,7 @@ export async function postReview(
     });
     return true;
   } catch (error) {
-    if (statusOf(error) === 422) return false;
+    if (statusOf(error) === 422 || refusalOf(error) === 'locked') return false;
     throw error;
   }
 }

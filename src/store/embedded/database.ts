@@ -14,6 +14,8 @@ export async function openEmbeddedFiles(folder: string): Promise<EmbeddedDatabas
   const files = join(folder, 'pglite');
   mkdirSync(files, { recursive: true, mode: 0o700 });
   const pglite = await PGlite.create(files);
+  // Used segments of the log are removed, not kept under another name with what they hold.
+  await pglite.exec('SET wal_recycle = off');
   return {
     pglite,
     async query<Row extends object>(text: string, values: readonly (string | number | boolean | null)[] = []) {
@@ -30,6 +32,12 @@ export async function openEmbeddedFiles(folder: string): Promise<EmbeddedDatabas
         body({ query: async <Row extends object>(text: string, values = []) => (await tx.query<Row>(text, [...values])).rows }),
       ),
     exclusively: createKeyLocks(),
+    async compact(tables) {
+      // Deleted rows stay in pages and in the write-ahead log until both are written anew; each of these runs on its own.
+      for (const table of tables) await pglite.exec(`VACUUM FULL ${table}`);
+      await pglite.exec('SELECT pg_switch_wal()');
+      await pglite.exec('CHECKPOINT');
+    },
     close: () => pglite.close(),
   };
 }

@@ -111,5 +111,12 @@ export function readSpool(folder: string): InboxReader {
     async release(guid) {
       await rm(pathOf(guid), { force: true });
     },
+    async tidy(olderThan) {
+      for (const name of await readdir(folder)) {
+        if (name.endsWith(SUFFIX)) continue;
+        const file = await stat(join(folder, name)).catch(() => null);
+        if (file !== null && file.mtimeMs < olderThan) await rm(join(folder, name), { force: true });
+      }
+    },
   };
 }

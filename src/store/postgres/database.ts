@@ -49,6 +49,9 @@ export function openPostgres(url: string, max = 8): Database {
         await client.end().catch(() => undefined);
       }
     },
+    async compact(tables) {
+      for (const table of tables) await pool.query(`VACUUM ${table}`);
+    },
     close: () => pool.end(),
   };
 }
