@@ -1,8 +1,10 @@
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
 import { findCallSites } from '../source/find-in-tree.ts';
+import { chosen, offer, placesOfNodes } from './reading/offers.ts';
 import { words } from './reading/params.ts';
 import { bySupport, placesOf, provenFiles } from './reading/places.ts';
+import { maskedAssignments } from './reading/tensors.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { torchPage } from './wording/documents.ts';
 
@@ -90,6 +92,8 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     context.source === null || !isSearching
       ? []
       : findCallSites(context.source, ['torch.nonzero', 'torch.unique', 'torch.masked_select'], proven).sites;
+  const masked = context.source === null || !isSearching ? [] : maskedAssignments(context.source, proven);
+  const { sites, isSure } = chosen(masked, finding);
   return {
     title: TITLE,
     text: prose(
@@ -114,8 +118,15 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
         : null,
     ),
     references: [torchPage('generated/torch.where.html')],
-    edits: [],
-    locations: placesOf(bySupport(calls, finding)),
+    edits:
+      context.source === null
+        ? []
+        : offer(
+            sites.map((site) => ({ ...site, isSafe: site.isSafe && isSure })),
+            finding,
+            context.source,
+          ),
+    locations: [...placesOfNodes(sites), ...placesOf(bySupport(calls, finding))],
   };
 }
 

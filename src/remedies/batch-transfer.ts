@@ -1,12 +1,17 @@
+import { quoteLiteral } from '../base/phrase.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
-import type { Edit } from '../model/report.ts';
 import { argumentOf } from '../source/calls.ts';
+import { keywordSteps } from '../source/edit-call.ts';
+import type { Step } from '../source/edit-tree.ts';
 import type { CallSite } from '../source/find-in-tree.ts';
-import { insertKeywords, type Keyword } from '../source/insert-keyword.ts';
+import type { Keyword } from '../source/insert-keyword.ts';
+import { blockingCopies } from './reading/copies.ts';
+import { workerHazards } from './reading/datasets.ts';
 import { frameworksOf } from './reading/frameworks.ts';
 import { LOADER, PIN_POSITION, trainingLoaders } from './reading/loaders.ts';
+import { offer, type Proposal, placesOfNodes } from './reading/offers.ts';
 import { flag } from './reading/params.ts';
-import { bySupport, placesOf, provenFiles, supported, toEdit } from './reading/places.ts';
+import { bySupport, placesOf, provenFiles, supported } from './reading/places.ts';
 import { isTorchAtLeast } from './reading/versions.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { torchPage } from './wording/documents.ts';
@@ -24,13 +29,13 @@ function pins(site: CallSite): boolean {
   return argumentOf(site.call, 'pin_memory', PIN_POSITION)?.valueKind === 'true';
 }
 
-function editFor(site: CallSite, device: boolean | null): Edit | null {
-  if (argumentOf(site.call, 'pin_memory', PIN_POSITION) !== null) return null;
+/** What the loader lacks, as one change of its call; null where the source says something else on purpose or out of sight. */
+function pinning(site: CallSite, device: boolean | null): readonly Step[] | null {
+  if (argumentOf(site.call, 'pin_memory', PIN_POSITION)?.position != null) return null;
   const keywords: Keyword[] = [{ keyword: 'pin_memory', value: 'True' }];
   if (device === true && argumentOf(site.call, 'pin_memory_device') === null)
     keywords.push({ keyword: 'pin_memory_device', value: '"npu"' });
-  const { edit } = insertKeywords(site.module, site.call, keywords);
-  return edit && toEdit(edit, 'comment-only');
+  return keywordSteps(site.module, site.call, keywords).steps;
 }
 
 function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
@@ -39,7 +44,27 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const isPinned = sites.length > 0 && sites.every(pins);
   const open = sites.filter((site) => !pins(site));
   const only = open.length === 1 && open[0]!.call.name !== null ? open[0]! : null;
-  const edit = only === null ? null : editFor(only, device);
+  const { source } = context;
+  const proven = provenFiles(finding);
+  const all = trainingLoaders(source, proven);
+  const copies = source === null ? [] : blockingCopies(source, all, proven);
+  // A dataset that speaks of a card may give tensors that are there already: those cannot be pinned.
+  const hazard = source === null || only === null ? undefined : workerHazards(source, only).find(({ kind }) => kind === 'device');
+  const steps = only === null ? null : pinning(only, device);
+  const proposals: Proposal[] = [
+    ...(only === null || steps === null
+      ? []
+      : [
+          {
+            module: only.module,
+            node: only.call.node,
+            steps,
+            isSafe: all.length === 1 && device !== null && copies.length > 0 && hazard === undefined,
+          },
+        ]),
+    // Without pinned memory it changes nothing, so it is offered once the loader pins.
+    ...copies.map((copy) => ({ ...copy, isSafe: copy.isSafe && isPinned && all.every(pins) })),
+  ];
   return {
     title: TITLE,
     text: prose(
@@ -51,6 +76,12 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
         : both(
             'A copy from pageable memory blocks the host until it ends. Set `pin_memory=True` on the loader and pass `non_blocking=True` to `.to()`.',
             '从普通内存拷贝会阻塞 Host 直到完成。在 DataLoader 上设置 `pin_memory=True`，并给 `.to()` 加上 `non_blocking=True`。',
+          ),
+      hazard === undefined
+        ? null
+        : both(
+            `To look at first: the dataset or \`collate_fn\` speaks of a card (${quoteLiteral(`${hazard.file}:${hazard.line}`)}); only CPU tensors can be pinned.`,
+            `需先确认：数据集或 \`collate_fn\` 中涉及 NPU（${quoteLiteral(`${hazard.file}:${hazard.line}`)}）；只有 CPU 张量可以锁页。`,
           ),
       isPinned ? null : both('Without pinned memory `non_blocking=True` has no effect.', '没有锁页内存时 `non_blocking=True` 不起作用。'),
       flag(context.params, 'many') === true
@@ -86,8 +117,8 @@ for x, y in loader:
       ),
     ),
     references: [torchPage('data.html#memory-pinning')],
-    edits: edit === null ? [] : [edit],
-    locations: placesOf(open.length > 0 ? open : sites),
+    edits: source === null ? [] : offer(proposals, finding, source),
+    locations: [...placesOf(open.length > 0 ? open : sites), ...placesOfNodes(copies)],
   };
 }
 

@@ -1,13 +1,15 @@
+import { quoteLiteral } from '../base/phrase.ts';
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
-import type { Edit } from '../model/report.ts';
 import { argumentOf } from '../source/calls.ts';
+import { keywordSteps } from '../source/edit-call.ts';
 import type { CallSite } from '../source/find-in-tree.ts';
-import { insertKeywords, type Keyword } from '../source/insert-keyword.ts';
-import { replaceLiteral } from '../source/replace-literal.ts';
+import type { Keyword } from '../source/insert-keyword.ts';
+import { isDatasetChanged, type WorkerHazard, workerHazards } from './reading/datasets.ts';
 import { LOADER, trainingLoaders, WORKERS_POSITION, type Workers, workersOf } from './reading/loaders.ts';
+import { offer } from './reading/offers.ts';
 import { choice, flag } from './reading/params.ts';
-import { bySupport, placesOf, provenFiles, supported, toEdit } from './reading/places.ts';
+import { bySupport, placesOf, provenFiles, supported } from './reading/places.ts';
 import { both, filled, listed, prose } from './wording/bilingual.ts';
 import { msprofAnalyzePage, torchPage } from './wording/documents.ts';
 
@@ -72,6 +74,10 @@ const KEEP_WORKERS = both(
   '`persistent_workers=True` keeps the workers between epochs; every new set of them also synchronises the NPU.',
   '`persistent_workers=True` 在 epoch 之间保留进程；每次重建进程还会同步 NPU。',
 );
+const CHANGED = both(
+  'The source changes the dataset between epochs: workers that stay would not see it, so `persistent_workers` is left out.',
+  '源码在 epoch 之间修改数据集：保留的进程看不到修改，因此不设置 `persistent_workers`。',
+);
 const CHECK = both(
   'Check: the next profile shows less time in `DataLoader.__next__`.',
   '验证：下一次 profile 中 `DataLoader.__next__` 的耗时下降。',
@@ -90,27 +96,37 @@ const CODE_KEEP = `loader = DataLoader(
     prefetch_factor=4,        # batches each worker prepares ahead
 )`;
 
-/** Comment-only in this release: the right number depends on the host, and the dataset must allow workers. */
-function editFor(site: CallSite, mode: 'single' | 'multi' | null, workers: Workers): Edit | null {
-  const { module, call } = site;
+const HAZARD: Readonly<Record<WorkerHazard['kind'], L10n>> = {
+  device: both('the dataset or `collate_fn` speaks of a card', '数据集或 `collate_fn` 中涉及 NPU'),
+  iterable: both('an iterable dataset gives every worker all samples', '可迭代数据集会让每个进程读到全部样本'),
+  handle: both('an open file does not survive the start of a worker', '已打开的文件句柄不能跨进程使用'),
+  spawn: both('workers are started by spawn', '进程以 spawn 方式启动'),
+  'unread-file': both('a file could not be read', '有文件未能读取'),
+};
+
+function lookedAtFirst(hazards: readonly WorkerHazard[]): L10n | null {
+  const shown = hazards.slice(0, 3);
+  if (shown.length === 0) return null;
+  const place = ({ file, line }: WorkerHazard): string => quoteLiteral(`${file}:${line}`);
+  const en = shown.map((hazard) => `${HAZARD[hazard.kind].en} (${place(hazard)})`);
+  const zh = shown.map((hazard) => `${HAZARD[hazard.kind].zh}（${place(hazard)}）`);
+  return both(`To look at first: ${en.join('; ')}.`, `需先确认：${zh.join('；')}。`);
+}
+
+const isDotted = (text: string): boolean => /^[A-Za-z_]\w*(\.\w+)*$/.test(text);
+
+/** What to change in the call; null where the profile and the source contradict each other, or somebody decided elsewhere. */
+function keywordsFor(site: CallSite, mode: 'single' | 'multi' | null, workers: Workers, keeps: boolean): readonly Keyword[] | null {
+  const { call } = site;
   if (call.enclosing.some((enclosure) => enclosure.kind === 'for' || enclosure.kind === 'while')) return null;
   const missing = (keywords: readonly Keyword[]): Keyword[] => keywords.filter(({ keyword }) => argumentOf(call, keyword) === null);
-  const keep = missing([{ keyword: 'persistent_workers', value: 'True' }]);
-  if (mode !== 'single' && workers === 'some' && keep.length > 0) {
-    const { edit } = insertKeywords(module, call, keep);
-    return edit && toEdit(edit, 'comment-only');
-  }
-  if (mode === 'multi' || workers !== 'none') return null;
   const given = argumentOf(call, 'num_workers', WORKERS_POSITION);
-  const { edit } =
-    given === null
-      ? insertKeywords(module, call, [
-          { keyword: 'num_workers', value: '4' },
-          ...keep,
-          ...missing([{ keyword: 'prefetch_factor', value: '4' }]),
-        ])
-      : replaceLiteral(module, call, 'num_workers', given.text, '4');
-  return edit && toEdit(edit, 'comment-only');
+  const keep = keeps ? missing([{ keyword: 'persistent_workers', value: 'True' }]) : [];
+  if (mode !== 'single' && workers === 'some') return keep;
+  if (mode === 'multi' && workers === 'expression' && given !== null && isDotted(given.text))
+    return keep.map(({ keyword }) => ({ keyword, value: `${given.text} > 0` }));
+  if (mode === 'multi' || workers !== 'none' || given?.position != null) return null;
+  return [{ keyword: 'num_workers', value: '4' }, ...keep, ...missing([{ keyword: 'prefetch_factor', value: '4' }])];
 }
 
 function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
@@ -121,14 +137,25 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const only = near.length === 1 ? near[0]! : null;
   const workers = only === null ? 'unknown' : workersOf(only.call);
   const guess = mode ?? (workers === 'none' ? 'single' : workers === 'some' ? 'multi' : null);
-  const edit = only === null || only.call.name === null ? null : editFor(only, guess, workers);
+  const saturated = flag(params, 'hostSaturated') === true;
+  const keeps = source === null || !isDatasetChanged(source);
+  const wanted = only === null || saturated ? null : keywordsFor(only, guess, workers, keeps);
+  const starts = wanted?.some(({ keyword }) => keyword === 'num_workers') === true;
+  const hazards = source === null || only === null || !starts ? [] : workerHazards(source, only);
+  const steps = only === null || only.call.name === null || wanted === null ? null : keywordSteps(only.module, only.call, wanted).steps;
+  const edits =
+    source === null || only === null || steps === null
+      ? []
+      : offer([{ module: only.module, node: only.call.node, steps, isSafe: sites.length === 1 && hazards.length === 0 }], finding, source);
   return {
     title: guess === 'multi' ? both('Give the data loader more capacity', '提升数据加载能力') : TITLE,
     text: prose(
       flag(params, 'allRanks') === false && finding.ranks.length > 0 ? filled(SOME_RANKS, { ranks: finding.ranks }) : null,
-      howMany(guess, workers, flag(params, 'hostSaturated') === true),
+      howMany(guess, workers, saturated),
       flag(params, 'intermittent') === true ? INTERMITTENT : null,
-      guess === 'multi' ? KEEP_WORKERS : null,
+      guess === 'multi' && keeps ? KEEP_WORKERS : null,
+      keeps ? null : CHANGED,
+      lookedAtFirst(hazards),
       CHECK,
     ),
     code: guess === 'multi' ? CODE_KEEP : CODE_START,
@@ -147,7 +174,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       ),
     ),
     references: [torchPage('data.html'), msprofAnalyzePage('msprof_analyze/advisor/rules/en/dataloader.yaml')],
-    edits: edit === null ? [] : [edit],
+    edits,
     locations: placesOf(sites),
   };
 }

@@ -1,6 +1,7 @@
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
-import { findCallSites } from '../source/find-in-tree.ts';
-import { bySupport, placesOf, provenFiles } from './reading/places.ts';
+import { chosen, offer, placesOfNodes } from './reading/offers.ts';
+import { provenFiles } from './reading/places.ts';
+import { cacheReleases } from './reading/syncs.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { variablePage } from './wording/documents.ts';
 
@@ -8,21 +9,9 @@ const TITLE = both('Keep the memory cache between steps', '在迭代之间保留
 
 const RELEASES = ['torch.npu.empty_cache', 'torch_npu.npu.empty_cache', 'torch.cuda.empty_cache'];
 
-/** Calls in a loop that are no answer to a failed allocation. */
-function inLoops(finding: Parameters<Remedy['advise']>[0], { source }: RemedyContext) {
-  if (source === null) return [];
-  const { sites } = findCallSites(source, RELEASES, provenFiles(finding));
-  return bySupport(
-    sites.filter(
-      ({ call }) =>
-        call.enclosing.some(({ kind }) => kind === 'for' || kind === 'while') && !call.enclosing.some(({ kind }) => kind === 'try'),
-    ),
-    finding,
-  );
-}
-
 function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
-  const sites = inLoops(finding, context);
+  const { source } = context;
+  const { sites, isSure } = chosen(source === null ? [] : cacheReleases(source, RELEASES, provenFiles(finding)), finding);
   return {
     title: TITLE,
     text: prose(
@@ -50,8 +39,15 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       ),
     ),
     references: [variablePage('memory_management/PYTORCH_NPU_ALLOC_CONF')],
-    edits: [],
-    locations: placesOf(sites),
+    edits:
+      source === null
+        ? []
+        : offer(
+            sites.map((site) => ({ ...site, isSafe: site.isSafe && isSure })),
+            finding,
+            source,
+          ),
+    locations: placesOfNodes(sites),
   };
 }
 

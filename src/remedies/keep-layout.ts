@@ -7,8 +7,10 @@ import { argumentOf } from '../source/calls.ts';
 import { isInsideComment } from '../source/comment-lines.ts';
 import { findCallSites } from '../source/find-in-tree.ts';
 import { isAside, isPython } from '../source/readable-paths.ts';
+import { chosen, offer, placesOfNodes } from './reading/offers.ts';
 import { words } from './reading/params.ts';
 import { type Place, placesOf, provenFiles } from './reading/places.ts';
+import { copiesBeforeProduct, copiesBeforeView } from './reading/tensors.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { apiPage, torchNpuPage } from './wording/documents.ts';
 
@@ -138,6 +140,10 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const onlyFormats = hasFormats && types.every((type) => /trans_?data|format/i.test(type));
   const removable = typeof context.params.removableMs === 'number' && context.params.removableMs > 0;
   const signs = hasFormats ? formatSigns(context.source, provenFiles(finding)) : formatSigns(null, []);
+  const { source } = context;
+  const proven = provenFiles(finding);
+  const copies = source === null || onlyFormats ? [] : [...copiesBeforeProduct(source, proven), ...copiesBeforeView(source, proven)];
+  const { sites, isSure } = chosen(copies, finding);
   const named = types.map((type) => quoteLiteral(type, 40));
   return {
     title: TITLE,
@@ -166,8 +172,17 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       apiPage('torch_npu-npu/（beta）torch_npu-npu-config-allow_internal_format'),
       torchNpuPage('user_guide/troubleshooting/troubleshooting_cases/nz_format_precision_issue.md'),
     ],
-    edits: [...signs.edits],
-    locations: [...signs.places],
+    edits: [
+      ...signs.edits,
+      ...(source === null
+        ? []
+        : offer(
+            sites.map((site) => ({ ...site, isSafe: site.isSafe && isSure })),
+            finding,
+            source,
+          )),
+    ],
+    locations: [...signs.places, ...placesOfNodes(sites)],
   };
 }
 

@@ -1,8 +1,11 @@
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
-import { findCallSites } from '../source/find-in-tree.ts';
+import type { SourceTree } from '../model/source-tree.ts';
+import { chosen, offer, type Proposal, placesOfNodes } from './reading/offers.ts';
 import { choice, flag } from './reading/params.ts';
-import { bySupport, placesOf, provenFiles } from './reading/places.ts';
+import { provenFiles } from './reading/places.ts';
+import { deviceWaits, readsEachStep } from './reading/syncs.ts';
+import { maskedAssignments } from './reading/tensors.ts';
 import { isReleaseAtLeast } from './reading/versions.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { apiPage } from './wording/documents.ts';
@@ -69,20 +72,19 @@ function codeOf(kind: Kind | null): string | null {
   return kind === 'copy' ? null : ORDER;
 }
 
+/** Places in the source that wait in this way. Waits for a stream or an event are there on purpose, and are found by their stacks only. */
+function sitesOf(kind: Kind | null, source: SourceTree, proven: readonly string[]): readonly Proposal[] {
+  if (kind === 'device' || kind === 'drain') return deviceWaits(source, SYNCS, proven);
+  if (kind === 'shape') return maskedAssignments(source, proven);
+  return kind === 'item' || kind === 'to-host' ? readsEachStep(source, proven) : [];
+}
+
 function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
   const { params, source, torchNpu, soc } = context;
   const kind = choice(params, 'kind', KINDS);
   const beforeGraph = flag(params, 'beforeGraph') === true;
   const explicit = kind === 'device' || kind === 'stream' || kind === 'event' || kind === 'drain';
-  const sites =
-    source === null || !explicit
-      ? []
-      : bySupport(
-          findCallSites(source, SYNCS, provenFiles(finding)).sites.filter(({ call }) =>
-            call.enclosing.some((e) => e.kind === 'for' || e.kind === 'while'),
-          ),
-          finding,
-        );
+  const { sites, isSure } = chosen(source === null ? [] : sitesOf(kind, source, provenFiles(finding)), finding);
   // Listed for A2 and A3; it warns at each wait, and not every wait is caught.
   const finds =
     (soc === null || soc === 'A2' || soc === 'A3') && isReleaseAtLeast(torchNpu, '5.0.rc3') !== false && finding.locations.length === 0;
@@ -120,8 +122,15 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
         : null,
     ),
     references: finds ? [apiPage('torch_npu-npu/torch_npu-npu-set_sync_debug_mode')] : [],
-    edits: [],
-    locations: placesOf(sites),
+    edits:
+      source === null
+        ? []
+        : offer(
+            sites.map((site) => ({ ...site, isSafe: site.isSafe && isSure })),
+            finding,
+            source,
+          ),
+    locations: placesOfNodes(sites),
   };
 }
 

@@ -11,7 +11,7 @@ function edited(call: string, params = SINGLE): string | null {
   const source = repository({ 'train.py': `${IMPORT}loader = ${call}\n` });
   const [edit] = adviceOf(ID, { source, params })!.edits;
   if (edit === undefined) return null;
-  expect(edit.kind).toBe('comment-only');
+  expect(edit.kind).toBe('suggestion');
   return applied(source, edit).slice(`${IMPORT}loader = `.length, -1);
 }
 
@@ -62,7 +62,7 @@ describe('edit', () => {
   test.each([
     ['DataLoader(ds)', 'DataLoader(ds, num_workers=4, persistent_workers=True, prefetch_factor=4)'],
     ['DataLoader(ds, prefetch_factor=2)', 'DataLoader(ds, prefetch_factor=2, num_workers=4, persistent_workers=True)'],
-    ['DataLoader(ds, num_workers=0)', 'DataLoader(ds, num_workers=4)'],
+    ['DataLoader(ds, num_workers=0)', 'DataLoader(ds, num_workers=4, persistent_workers=True, prefetch_factor=4)'],
     [
       'DataLoader(\n    ds,\n    batch_size=8,\n)',
       'DataLoader(\n    ds,\n    batch_size=8,\n    num_workers=4,\n    persistent_workers=True,\n    prefetch_factor=4,\n)',
@@ -76,7 +76,7 @@ describe('edit', () => {
     expect(edited('DataLoader(ds, num_workers=8, persistent_workers=True)', MULTI)).toBeNull();
   });
 
-  test('none for an expression, a positional number, **kwargs, or a profile that contradicts', () => {
+  test('none for an expression that starts at 0, a positional number, **kwargs, or a profile that contradicts', () => {
     expect(edited('DataLoader(ds, num_workers=args.n)')).toBeNull();
     expect(edited('DataLoader(ds, 8, True, None, None, 0)')).toBeNull();
     expect(edited('DataLoader(ds, **options)')).toBeNull();

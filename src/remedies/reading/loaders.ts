@@ -1,11 +1,17 @@
 import type { SourceTree } from '../../model/source-tree.ts';
 import { argumentOf, type PyCall } from '../../source/calls.ts';
 import { type CallSite, findCallSites } from '../../source/find-in-tree.ts';
+import { textOf } from '../../source/syntax-tree.ts';
 
 export const LOADER = 'torch.utils.data.DataLoader';
 
 /** A name that begins with one of these says that the loader is not the one of training. */
 const NOT_TRAINING = /(^|[^a-z])(val(?!ue)|test|eval|infer|predict)/i;
+
+/** False for a text that speaks of validation, test or inference. */
+export function isTrainingText(text: string): boolean {
+  return !NOT_TRAINING.test(text);
+}
 
 /** Data loaders of a tree, without those whose target, dataset or function speaks of validation, test or inference. */
 export function trainingLoaders(tree: SourceTree | null, proven: readonly string[]): CallSite[] {
@@ -14,7 +20,7 @@ export function trainingLoaders(tree: SourceTree | null, proven: readonly string
     const target = module.text.slice(module.lineStarts[call.span.startLine - 1]!, call.node.start);
     const dataset = argumentOf(call, 'dataset', 0)?.text ?? '';
     const around = call.enclosing.find((enclosure) => enclosure.kind === 'function')?.text ?? '';
-    return ![target, dataset, around].some((text) => NOT_TRAINING.test(text));
+    return [target, dataset, around].every(isTrainingText);
   });
 }
 
@@ -33,4 +39,16 @@ export function workersOf(call: PyCall): Workers {
   if (given === null) return 'none';
   if (given.valueKind !== 'integer') return 'expression';
   return Number(given.text) === 0 ? 'none' : 'some';
+}
+
+/** Names that the loaders are assigned to, in any file: `train_loader`, `self.loader` counts as `loader`. */
+export function loaderNames(sites: readonly CallSite[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const { module, call } of sites) {
+    const assignment = call.node.parent;
+    if (assignment?.kind !== 'assignment') continue;
+    const name = /([A-Za-z_]\w*)\s*(?::[^=]*)?=/.exec(textOf(module, assignment))?.[1];
+    if (name !== undefined) names.add(name);
+  }
+  return names;
 }

@@ -1,0 +1,55 @@
+import type { SourceTree } from '../../model/source-tree.ts';
+import { argumentOf, findMethodCalls, type PyCall } from '../../source/calls.ts';
+import { keywordSteps } from '../../source/edit-call.ts';
+import type { CallSite } from '../../source/find-in-tree.ts';
+import { pythonFilesWith } from '../../source/python-files.ts';
+import { isAside } from '../../source/readable-paths.ts';
+import { type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
+import { loaderNames } from './loaders.ts';
+import { batchNames, isChangedInPlace, loopAround, rootOf } from './loops.ts';
+import type { Proposal } from './offers.ts';
+
+/** `x.to(…)` takes types and layouts, too; only what reads like a card is a copy to it. */
+const CARD =
+  /^(["'](npu|cuda)(:\d+)?["']|(\w+\.)*\w*(device|dev|gpu|npu|local_rank|rank|card)\w*(\[["']?\w+["']?\])?|torch\.device\(.*\))$/i;
+
+/** Copies of batches to the card in loops over a training loader, without `non_blocking`. */
+export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], proven: readonly string[]): Proposal[] {
+  const names = loaderNames(loaders);
+  const { modules } = pythonFilesWith(tree, ['.npu(', '.to(', '.cuda('], (path) => !isAside(path) || proven.includes(path));
+  return modules.flatMap((module) =>
+    findMethodCalls(module, ['npu', 'to', 'cuda']).flatMap((call): Proposal[] => {
+      const loop = loopAround(call.node);
+      const batch = loop === null ? null : batchNames(module, loop, names);
+      const receiver = partsOf(call.node.children[0]!)[0];
+      if (loop === null || batch === null || receiver === undefined || !goesToCard(call)) return [];
+      const root = rootOf(module, receiver);
+      if (root === null || !(batch.parts.has(root) || batch.wholes.has(root)) || receiver.kind === 'call') return [];
+      const { steps } = keywordSteps(module, call, [{ keyword: 'non_blocking', value: 'True' }]);
+      if (steps === null || argumentOf(call, 'non_blocking', call.written.endsWith('.to') ? 2 : 1) !== null) return [];
+      // A whole batch may be an object of some class, whose `to` takes no such argument.
+      const isTensor = batch.parts.has(root) ? receiver.kind === 'identifier' : receiver.kind === 'subscript';
+      return [{ module, node: call.node, steps, isSafe: isTensor && !isChanged(module, loop, call.node, receiver, root) }];
+    }),
+  );
+}
+
+function goesToCard(call: PyCall): boolean {
+  const positional = call.arguments.filter(({ keyword }) => keyword === null);
+  const device = argumentOf(call, 'device', 0);
+  if (positional.length > 1 || call.hasKeywordArgs || call.hasStarArgs) return false;
+  if (!call.written.endsWith('.to')) return true;
+  return device !== null && CARD.test(device.text) && !/cpu/i.test(device.text);
+}
+
+/** After `x = x.npu()` the name stands for the copy; otherwise whatever changes the tensor in the loop may come too early. */
+function isChanged(module: PyModule, loop: PyNode, call: PyNode, receiver: PyNode, root: string): boolean {
+  const assignment = call.parent?.kind === 'assignment' ? call.parent : null;
+  const target = assignment === null ? null : partsOf(assignment)[0]!;
+  if (target !== null && textOf(module, target) === textOf(module, receiver) && receiver.kind === 'identifier') return false;
+  if (receiver.kind === 'identifier') return isChangedInPlace(module, loop, root);
+  // `batch["x"] = batch["x"].npu()` stores a reference; any other write to the batch is looked at by a person.
+  const text = textOf(module, loop);
+  const writes = [...text.matchAll(new RegExp(`\\b${root}\\s*\\[[^\\]]*\\]\\s*(\\[|\\.\\w*[a-z0-9]_\\(|[-+*/]=)`, 'g'))];
+  return writes.length > 0;
+}

@@ -1,0 +1,104 @@
+import type { SourceTree } from '../../model/source-tree.ts';
+import { argumentOf, findMethodCalls } from '../../source/calls.ts';
+import type { CallSite } from '../../source/find-in-tree.ts';
+import { pythonFilesWith } from '../../source/python-files.ts';
+import { isAside } from '../../source/readable-paths.ts';
+import { descend, lineAt, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
+
+/** A sign that worker processes may not be able to load this data, or would load other data. Read wide: a word is enough. */
+export interface WorkerHazard {
+  readonly kind: 'device' | 'iterable' | 'handle' | 'spawn' | 'unread-file';
+  readonly file: string;
+  readonly line: number;
+}
+
+/** Code that speaks of a card: `x.npu()`, `x.to(device)`, `"npu:0"`. A change of type alone does not. */
+const DEVICE =
+  /\.(npu|cuda)\(|\.to\(\s*(?!torch\.(float|half|double|bfloat|int|long|short|uint|bool|complex)|dtype\b)|["'](npu|cuda)\b|\bdevice\b/;
+/** Handles that do not survive the start of a process. */
+const HANDLE = /\b(h5py\.File|lmdb\.open|sqlite3\.connect|netCDF4|tables\.open_file|zipfile\.ZipFile|tarfile\.open)\b/;
+const SPAWN = /set_start_method\(\s*["'](spawn|forkserver)|get_context\(\s*["'](spawn|forkserver)|multiprocessing_context\s*=/;
+
+/** Everything in the tree that speaks against worker processes for this loader without a person looking. */
+export function workerHazards(tree: SourceTree, { module, call }: CallSite): WorkerHazard[] {
+  const hazards: WorkerHazard[] = [];
+  const add = (kind: WorkerHazard['kind'], file: string, line: number): void => {
+    if (!hazards.some((hazard) => hazard.kind === kind)) hazards.push({ kind, file, line });
+  };
+  const collate = argumentOf(call, 'collate_fn', 6)?.text ?? null;
+  const words = [
+    '__getitem__',
+    '__iter__',
+    '__getitems__',
+    'collate',
+    'IterableDataset',
+    'IterDataPipe',
+    ...(collate === null ? [] : [collate]),
+  ];
+  const { modules, failures } = pythonFilesWith(tree, words, (path) => !isAside(path) || path === module.path);
+  for (const failure of failures) add('unread-file', failure.path, 1);
+  for (const file of modules) {
+    for (const node of descend(file.root)) {
+      const header = node.kind === 'class_definition' ? textOf(file, node).split(':', 1)[0]! : '';
+      const isDataset =
+        node.kind === 'class_definition' && (/Dataset|DataPipe/.test(header) || /\b__getitems?__\b/.test(textOf(file, node)));
+      const name = partsOf(node).find((part) => part.kind === 'identifier');
+      const isCollate =
+        node.kind === 'function_definition' &&
+        name !== undefined &&
+        (/collate/i.test(textOf(file, name)) || textOf(file, name) === collate);
+      if (!isDataset && !isCollate) continue;
+      const text = textOf(file, node);
+      const line = lineAt(file.lineStarts, node.start);
+      if (DEVICE.test(text)) add('device', file.path, line);
+      if (HANDLE.test(text)) add('handle', file.path, line);
+      if (/\b(IterableDataset|IterDataPipe)\b/.test(header) || (/\b__iter__\b/.test(text) && !/__getitem/.test(text)))
+        add('iterable', file.path, line);
+    }
+  }
+  const line = call.span.startLine;
+  for (const text of datasetTexts(module, call.node, argumentOf(call, 'dataset', 0)?.value ?? null)) {
+    if (DEVICE.test(text)) add('device', module.path, line);
+    if (/\b(IterableDataset|IterDataPipe|WebDataset|streaming\s*=\s*True)\b/.test(text)) add('iterable', module.path, line);
+  }
+  if (argumentOf(call, 'multiprocessing_context') !== null) add('spawn', module.path, line);
+  const isAtTop = call.enclosing.every(({ kind, text }) => kind !== 'function' && !(kind === 'if' && /__name__/.test(text ?? '')));
+  if (isAtTop && SPAWN.test(module.text)) add('spawn', module.path, line);
+  return hazards;
+}
+
+/** The dataset as written, and what its names were assigned in the same file, two steps back. */
+function datasetTexts(module: PyModule, call: PyNode, dataset: PyNode | null): string[] {
+  if (dataset === null) return [];
+  const texts = [textOf(module, dataset)];
+  const seen = new Set<string>();
+  let names = namesIn(module, dataset);
+  for (let step = 0; step < 2; step++) {
+    const next: string[] = [];
+    for (const node of descend(module.root)) {
+      if (node.kind !== 'assignment' || node.start > call.start) continue;
+      const [left, right] = partsOf(node);
+      if (left?.kind !== 'identifier' || right === undefined || !names.includes(textOf(module, left))) continue;
+      texts.push(textOf(module, right));
+      next.push(...namesIn(module, right));
+    }
+    for (const name of names) seen.add(name);
+    names = next.filter((name) => !seen.has(name));
+  }
+  return texts;
+}
+
+function namesIn(module: PyModule, node: PyNode): string[] {
+  return [...descend(node)].filter((part) => part.kind === 'identifier').map((part) => textOf(module, part));
+}
+
+/** True when the training process may change the dataset between epochs; workers that stay would not see it. */
+export function isDatasetChanged(tree: SourceTree): boolean {
+  const { modules } = pythonFilesWith(tree, ['set_epoch', 'dataset.', '_set.', 'set_'], (path) => !isAside(path));
+  return modules.some(
+    (module) =>
+      findMethodCalls(module, ['set_epoch', 'set_step', 'resample', 'reshuffle', 'set_length', 'set_resolution']).some(
+        ({ written }) => !/sampler/i.test(written),
+      ) || /\b\w*(dataset|_set|_ds)\.\w+\s*=(?!=)/.test(module.text.replaceAll(/self\.\w*(dataset|_set|_ds)\s*=/g, '')),
+  );
+}

@@ -1,0 +1,153 @@
+import type { SourceTree } from '../../model/source-tree.ts';
+import { findCalls, findMethodCalls, type PyCall } from '../../source/calls.ts';
+import { deleteStatement, moveIntoBlock } from '../../source/edit-statement.ts';
+import { namesOf } from '../../source/names.ts';
+import { pythonFilesWith } from '../../source/python-files.ts';
+import { isAside, isPython } from '../../source/readable-paths.ts';
+import { ascend, descend, lineAt, type PyModule, type PyNode, partsOf, spanOf, textOf } from '../../source/syntax-tree.ts';
+import { loopAround, trainingLoops } from './loops.ts';
+import { functionAround, type Proposal, statementOf } from './offers.ts';
+
+const isKept = (proven: readonly string[]) => (path: string) => !isAside(path) || proven.includes(path);
+
+/** Words of a timer, a profiler or an event near a wait: it is there to measure. */
+const MEASURES = /time|perf_counter|event|record|prof|elapsed|clock|bench|mstx|nvtx|\btic\b|\btoc\b|throughput|barrier|latency/i;
+const NEAR = 5;
+/** Code whose order a wait may hold up: other streams, copies back that are not waited for, checkpoints written meanwhile. */
+const ORDERED =
+  /\bStream\s*\(|\.stream\s*\(|wait_stream|wait_event|record_stream|distributed\.checkpoint|async_save|npu_?graph|NPUGraph|CUDAGraph|non_blocking\s*=\s*True.*\bcpu\b|\bcpu\b.*non_blocking\s*=\s*True|\.copy_\(.*non_blocking\s*=\s*True/i;
+
+/** Waits for the whole card in training loops; safe to delete where nothing near measures and nothing in the tree needs the order. */
+export function deviceWaits(tree: SourceTree, names: readonly string[], proven: readonly string[]): Proposal[] {
+  const sites = callsInLoops(tree, names, proven);
+  const isOrdered = sites.length > 0 && hasText(tree, ORDERED);
+  return sites.map(({ module, call, isTraining }) => {
+    const statement = statementOf(call.node);
+    const { startLine, endLine } = spanOf(module, call.node);
+    const around = linesOf(module, startLine - NEAR, endLine + NEAR).filter((line) => !/^\s*(#|import|from)\b/.test(line));
+    const isConditional = call.enclosing.some(({ kind }) => kind === 'if' || kind === 'else' || kind === 'try' || kind === 'with');
+    return removal(
+      module,
+      call,
+      isTraining ? statement : null,
+      !isOrdered && !isConditional && !around.some((line) => MEASURES.test(line)),
+    );
+  });
+}
+
+/** Signs that another engine or phase waits for the memory. */
+const HANDS_OVER = /rollout|vllm|sglang|\.generate\(|wake_up|offload|\bactor\b|\bcritic\b|reward_model|\bray\b|colocat/i;
+const PHASE = /\.eval\(|\.train\(|\bevaluate\w*\(|\bvalidat\w*\(|\btest\w*\(|save_checkpoint|torch\.save|\bdel\s/;
+
+/** Calls that empty the allocator's cache in training loops, with those left out that answer a failed allocation. */
+export function cacheReleases(tree: SourceTree, names: readonly string[], proven: readonly string[]): Proposal[] {
+  const sites = callsInLoops(tree, names, proven).filter(({ call }) => !call.enclosing.some(({ kind }) => kind === 'try'));
+  const isHandedOver = sites.length > 0 && hasText(tree, HANDS_OVER);
+  return sites.map(({ module, call, isTraining }) => {
+    const { startLine, endLine } = spanOf(module, call.node);
+    const isConditional = call.enclosing.some(({ kind }) => kind === 'if' || kind === 'else' || kind === 'with');
+    const isPhase = linesOf(module, startLine - NEAR, endLine + NEAR).some((line) => PHASE.test(line));
+    return removal(module, call, isTraining ? statementOf(call.node) : null, !isHandedOver && !isConditional && !isPhase);
+  });
+}
+
+function removal(module: PyModule, call: PyCall, statement: PyNode | null, isSafe: boolean): Proposal {
+  const isWhole = statement?.kind === 'expression_statement' && partsOf(statement)[0] === call.node;
+  const { steps } = isWhole ? deleteStatement(module, statement) : { steps: null };
+  return { module, node: call.node, steps: steps ?? [], isSafe };
+}
+
+interface LoopCall {
+  readonly module: PyModule;
+  readonly call: PyCall;
+  /** A step of training lies in the same loop. */
+  readonly isTraining: boolean;
+}
+
+function callsInLoops(tree: SourceTree, names: readonly string[], proven: readonly string[]): LoopCall[] {
+  const word = names[0]!.slice(names[0]!.lastIndexOf('.') + 1);
+  const { modules } = pythonFilesWith(tree, [word], isKept(proven));
+  return modules.flatMap((module) => {
+    const loops = trainingLoops(module);
+    return findCalls(module, names, namesOf(module)).flatMap((call): LoopCall[] => {
+      const loop = loopAround(call.node);
+      return loop === null ? [] : [{ module, call, isTraining: call.name !== null && loops.has(loop) }];
+    });
+  });
+}
+
+function linesOf(module: PyModule, first: number, last: number): string[] {
+  const from = module.lineStarts[Math.max(0, first - 1)]!;
+  const to = last < module.lineStarts.length ? module.lineStarts[last]! : module.text.length;
+  return module.text.slice(from, to).split('\n');
+}
+
+function hasText(tree: SourceTree, pattern: RegExp): boolean {
+  return tree.paths.some((path) => isPython(path) && !isAside(path) && pattern.test(tree.read(path) ?? ''));
+}
+
+/**
+ * Values read from the card in every step of a training loop: `.item()` and the like. A read that decides what runs next is needed
+ * where it stands and is left out. Safe to move: `v = x.item()` where `v` is used only under the `if … % n` that follows.
+ */
+export function readsEachStep(tree: SourceTree, proven: readonly string[]): Proposal[] {
+  const { modules } = pythonFilesWith(tree, ['.item(', '.tolist('], isKept(proven));
+  return modules.flatMap((module) => {
+    const loops = trainingLoops(module);
+    if (loops.size === 0) return [];
+    return findMethodCalls(module, ['item', 'tolist']).flatMap((call): Proposal[] => {
+      const loop = loopAround(call.node);
+      if (loop === null || !loops.has(loop) || call.arguments.length > 0) return [];
+      const isNowAndThen = call.enclosing.some(({ kind, text }) => kind === 'if' && /%|\bis_main|\brank\b/.test(text ?? ''));
+      if (isNowAndThen || decides(call.node)) return [];
+      const steps = underTheGuard(module, call);
+      return [{ module, node: call.node, steps: steps ?? [], isSafe: steps !== null }];
+    });
+  });
+}
+
+/** True inside a condition, an assertion or a return: the value decides what runs next. */
+function decides(node: PyNode): boolean {
+  let inner = node;
+  for (const up of ascend(node)) {
+    const isTest =
+      ['if_statement', 'elif_clause', 'while_statement', 'assert_statement', 'conditional_expression'].includes(up.kind) &&
+      inner.kind !== 'block';
+    if (isTest || up.kind === 'return_statement' || up.kind === 'yield') return true;
+    if (up.kind === 'block') return false;
+    inner = up;
+  }
+  return false;
+}
+
+function underTheGuard(module: PyModule, call: PyCall): Proposal['steps'] | null {
+  const statement = statementOf(call.node);
+  const assignment = statement === null ? undefined : partsOf(statement)[0];
+  if (statement?.kind !== 'expression_statement' || assignment?.kind !== 'assignment') return null;
+  const [target, value] = partsOf(assignment);
+  if (target?.kind !== 'identifier' || value !== call.node || !isPlainRead(module, call.node)) return null;
+  const siblings = partsOf(statement.parent!);
+  const guard = siblings[siblings.indexOf(statement) + 1];
+  if (guard?.kind !== 'if_statement') return null;
+  const [condition, block, ...rest] = partsOf(guard);
+  if (condition === undefined || block?.kind !== 'block' || rest.length > 0) return null;
+  const name = textOf(module, target);
+  if (!/^[\w.\s()+]+%[\w.\s()]+==[\s\d\w.]+$/.test(textOf(module, condition))) return null;
+  const scope = functionAround(call.node) ?? module.root;
+  for (const node of descend(scope)) {
+    if (node.kind !== 'identifier' || textOf(module, node) !== name || node === target) continue;
+    if (node.parent?.kind === 'attribute' && partsOf(node.parent)[1] === node) continue;
+    if (node.parent?.kind === 'keyword_argument' && partsOf(node.parent)[0] === node) continue;
+    if (node.start < block.start || node.end > block.end) return null;
+  }
+  // A name of the module may be read from anywhere.
+  if (scope === module.root && new RegExp(`\\bglobal\\b[^\\n]*\\b${name}\\b`).test(module.text)) return null;
+  return lineAt(module.lineStarts, guard.start) === lineAt(module.lineStarts, block.start)
+    ? null
+    : moveIntoBlock(module, statement, block).steps;
+}
+
+/** Reading without effects: names, attributes, and methods that only compute. */
+function isPlainRead(module: PyModule, call: PyNode): boolean {
+  return /^[A-Za-z_][\w.]*(\.(detach|mean|sum|float|cpu)\(\))*\.(item|tolist)\(\)$/.test(textOf(module, call));
+}

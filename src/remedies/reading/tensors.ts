@@ -1,0 +1,219 @@
+import type { SourceTree } from '../../model/source-tree.ts';
+import { findCalls } from '../../source/calls.ts';
+import { replaceNode } from '../../source/edit-statement.ts';
+import { namesOf } from '../../source/names.ts';
+import { pythonFilesWhere } from '../../source/python-files.ts';
+import { isAside } from '../../source/readable-paths.ts';
+import { ascend, descend, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
+import { isChangedInPlace, rootOf } from './loops.ts';
+import { functionAround, type Proposal, statementOf } from './offers.ts';
+
+function modulesWith(tree: SourceTree, pattern: RegExp, proven: readonly string[]): readonly PyModule[] {
+  return pythonFilesWhere(
+    tree,
+    (text) => pattern.test(text) && /\btorch\b/.test(text),
+    (path) => !isAside(path) || proven.includes(path),
+  ).modules;
+}
+
+/** Constants that mean the same in an assignment and in a fill, whatever the type of the tensor. */
+const CONSTANT = /^(-?\d+|True|False|-?float\(\s*["']-?inf["']\s*\)|-?(torch|math)\.inf)$/;
+const ANY_CONSTANT = /^(-?[\d.]+(e-?\d+)?|True|False|-?float\([^()]*\)|-?(torch|math|np)\.inf)$/i;
+
+/** `x[x > 0] = c`: a boolean index, which looks the positions up first. `x.masked_fill_(x > 0, c)` writes in one kernel. */
+export function maskedAssignments(tree: SourceTree, proven: readonly string[]): Proposal[] {
+  return modulesWith(tree, /\]\s*=[^=]/, proven).flatMap((module) =>
+    [...descend(module.root)].flatMap((node): Proposal[] => {
+      if (node.kind !== 'assignment') return [];
+      const [target, value, ...rest] = partsOf(node);
+      if (target?.kind !== 'subscript' || value === undefined || rest.length > 0 || node.children.some((child) => child.kind === ':'))
+        return [];
+      const [tensor, index, ...more] = partsOf(target);
+      if (tensor === undefined || index === undefined || more.length > 0) return [];
+      const constant = textOf(module, value);
+      const mask = maskOf(module, node, textOf(module, tensor), index);
+      if (mask === null || !ANY_CONSTANT.test(constant)) return [];
+      if (node.parent?.kind !== 'expression_statement' || tensor.kind !== 'identifier') return [];
+      const text = `${textOf(module, tensor)}.masked_fill_(${textOf(module, index)}, ${constant})`;
+      const { steps } = replaceNode(module, node, text);
+      if (steps === null || text.includes('\n')) return [];
+      const isSafe = mask === 'own' && CONSTANT.test(constant) && isTensor(module, node, textOf(module, tensor));
+      return [{ module, node: node.parent, steps, isSafe }];
+    }),
+  );
+}
+
+const COMPARISONS = /^(?:\(\s*)?(.+?)\s*(?:==|!=|<=|>=|<|>)\s*(.+?)(?:\s*\))?$/;
+
+/** `own`: a comparison of the tensor itself, so the shapes are equal; `other`: some comparison; null: not known to be a mask. */
+function maskOf(module: PyModule, at: PyNode, tensor: string, index: PyNode): 'own' | 'other' | null {
+  if (index.kind === 'identifier') {
+    const name = textOf(module, index);
+    const value = assignedJustBefore(module, at, name, tensor);
+    return value === null ? null : maskOf(module, at, tensor, value);
+  }
+  const text = textOf(module, index);
+  if (index.kind === 'comparison_operator') {
+    const sides = COMPARISONS.exec(text);
+    const operators = index.children.filter((child) => !child.named).length;
+    const isSimple = sides !== null && operators === 1 && !/\b(in|is|not)\b/.test(text);
+    if (!isSimple) return null;
+    // The other side is a number, or its shape could widen the mask.
+    const other = sides[1] === tensor ? sides[2]! : sides[2] === tensor ? sides[1]! : null;
+    return other !== null && /^-?[\d.]+(e-?\d+)?$|^[A-Z][A-Z0-9_]*$|ignore_index$|pad_token_id$|pad_id$/.test(other) ? 'own' : 'other';
+  }
+  const call = /^(?:torch\.(?:isnan|isinf)\(\s*([\w.]+)\s*\)|([\w.]+)\.(?:isnan|isinf)\(\s*\))$/.exec(text);
+  if (call !== null) return (call[1] ?? call[2]) === tensor ? 'own' : 'other';
+  return index.kind === 'unary_operator' && text.startsWith('~') ? maskOf(module, at, tensor, unwrapped(partsOf(index)[0]!)) : null;
+}
+
+function unwrapped(node: PyNode): PyNode {
+  return node.kind === 'parenthesized_expression' ? partsOf(node)[0]! : node;
+}
+
+/** The value of `mask = …` in a statement before in the same block, with neither name bound again in between. */
+function assignedJustBefore(module: PyModule, at: PyNode, name: string, tensor: string): PyNode | null {
+  const statement = statementOf(at);
+  if (statement === null) return null;
+  const siblings = partsOf(statement.parent!);
+  for (let i = siblings.indexOf(statement) - 1; i >= 0; i--) {
+    const [assignment] = partsOf(siblings[i]!);
+    if (siblings[i]!.kind !== 'expression_statement' || assignment?.kind !== 'assignment') return null;
+    const [target, value] = partsOf(assignment);
+    if (target?.kind === 'identifier' && textOf(module, target) === name) return value ?? null;
+    if (target === undefined || rootOf(module, target) === tensor) return null;
+  }
+  return null;
+}
+
+const MAKES =
+  'zeros|ones|empty|full|rand|randn|randint|arange|tensor|as_tensor|zeros_like|ones_like|full_like|empty_like|rand_like|randn_like|matmul|bmm|baddbmm|einsum|cat|stack|where|softmax|sigmoid|tanh|exp|log|sqrt|add|sub|mul|div|clamp|abs|sum|mean|tril|triu|cdist|squeeze|unsqueeze|masked_fill';
+/** Calls that give a tensor, whatever their arguments, and methods that only tensors have. */
+const GIVES_TENSOR = new RegExp(
+  `^(torch\\.(${MAKES})|F\\.(?!multi_head)\\w+)\\((?:[^()]|\\([^()]*\\))*\\)$|\\.(npu|cuda|to|float|half|bfloat16|detach|softmax|masked_fill|permute|contiguous|clone)\\([^()]*\\)$`,
+);
+
+const BINDS = new Set([
+  'for_statement',
+  'for_in_clause',
+  'as_pattern_target',
+  'named_expression',
+  'with_item',
+  'global_statement',
+  'nonlocal_statement',
+]);
+
+/** True when every binding of the name in its function is a tensor: an annotation, a torch call, a method only tensors have. */
+function isTensor(module: PyModule, at: PyNode, name: string): boolean {
+  const scope = functionAround(at) ?? module.root;
+  const mentions = (node: PyNode): boolean =>
+    [...descend(node)].some((part) => part.kind === 'identifier' && textOf(module, part) === name);
+  let known = false;
+  for (const node of descend(scope)) {
+    if (node.kind === 'parameters' && node.parent === scope) {
+      for (const parameter of partsOf(node)) {
+        const [first, type] = partsOf(parameter);
+        const isTyped = parameter.kind === 'typed_parameter' || parameter.kind === 'typed_default_parameter';
+        if (textOf(module, isTyped ? first! : parameter.kind === 'identifier' ? parameter : (first ?? parameter)) !== name) continue;
+        if (!isTyped || type === undefined || !/^(torch\.)?\w*Tensor$/.test(textOf(module, type))) return false;
+        known = true;
+      }
+    }
+    const [target, value] = partsOf(node);
+    if (BINDS.has(node.kind) && target !== undefined && mentions(target)) return false;
+    if (node.kind !== 'assignment' || target === undefined) continue;
+    if (target.kind === 'identifier' && textOf(module, target) === name) {
+      if (value === undefined || !GIVES_TENSOR.test(textOf(module, value))) return false;
+      known ||= node.end <= at.start;
+    } else if (['pattern_list', 'tuple_pattern', 'list_pattern'].includes(target.kind) && mentions(target)) return false;
+  }
+  return known;
+}
+
+/** `x.permute(…).contiguous().view(…)`: `reshape` copies only where the strides ask for it. The values are the same. */
+export function copiesBeforeView(tree: SourceTree, proven: readonly string[]): Proposal[] {
+  return modulesWith(tree, /\.contiguous\(\s*\)\s*\\?\s*\.\s*view\(/, proven).flatMap((module) =>
+    [...descend(module.root)].flatMap((node): Proposal[] => {
+      const view = methodCall(module, node);
+      const copy = view?.member === 'view' ? methodCall(module, view.object) : null;
+      const turned = copy?.member === 'contiguous' && copy.list === '()' ? methodCall(module, copy.object) : null;
+      if (view === null || copy === null || turned === null || !/^(permute|transpose|t|swapaxes|movedim)$/.test(turned.member)) return [];
+      if (/dtype|torch\.\w+/.test(view.list) || view.list === '()') return [];
+      const start = copy.object.end;
+      const end = view.listNode.start;
+      if (module.text.slice(start, end).includes('#')) return [];
+      const callable = node.children[0]!;
+      const text = `${module.text.slice(callable.start, start)}.reshape`;
+      const { steps } = replaceNode(module, callable, text);
+      return steps === null ? [] : [{ module, node, steps, isSafe: staysUnchanged(module, node) }];
+    }),
+  );
+}
+
+/** True when neither the result nor what it is made of is changed in place in its function: sharing memory then makes no difference. */
+function staysUnchanged(module: PyModule, node: PyNode): boolean {
+  const scope = functionAround(node) ?? module.root;
+  const names = new Set([rootOf(module, node)]);
+  const statement = statementOf(node);
+  const [inner] = statement === null ? [] : partsOf(statement);
+  if (statement?.kind === 'return_statement') return false;
+  if (inner?.kind === 'assignment') {
+    const target = partsOf(inner)[0]!;
+    if (target.kind !== 'identifier') return false;
+    names.add(textOf(module, target));
+  }
+  return [...names].every((name) => name !== null && !isChangedInPlace(module, scope, name));
+}
+
+const PRODUCTS = ['torch.matmul', 'torch.bmm', 'torch.nn.functional.linear'];
+
+/** `torch.matmul(q, k.transpose(-2, -1).contiguous())`: the product takes the view as it is. */
+export function copiesBeforeProduct(tree: SourceTree, proven: readonly string[]): Proposal[] {
+  return modulesWith(tree, /\.contiguous\(\s*\)/, proven).flatMap((module) => {
+    const names = namesOf(module);
+    const operands = [
+      ...findCalls(module, PRODUCTS, names)
+        .filter(({ name }) => name !== null)
+        .flatMap(({ arguments: given }) => given.filter(({ keyword }) => keyword === null).map(({ value }) => value)),
+      ...[...descend(module.root)]
+        .filter((node) => node.kind === 'binary_operator' && node.children.some((child) => child.kind === '@'))
+        .flatMap((node) => partsOf(node)),
+    ];
+    return operands.flatMap((operand): Proposal[] => {
+      const copy = methodCall(module, operand);
+      const turned = copy?.member === 'contiguous' && copy.list === '()' ? methodCall(module, copy.object) : null;
+      if (copy === null || turned === null || !/^(permute|transpose|t|swapaxes|movedim)$/.test(turned.member)) return [];
+      if (module.text.slice(operand.start, operand.end).includes('#')) return [];
+      const { steps } = replaceNode(module, operand, textOf(module, copy.object));
+      return steps === null ? [] : [{ module, node: operand, steps, isSafe: !isInsideNpuCall(module, operand) }];
+    });
+  });
+}
+
+/** A fused operator around it may ask for contiguous memory. */
+function isInsideNpuCall(module: PyModule, node: PyNode): boolean {
+  for (const up of ascend(node)) {
+    if (up.kind === 'block') return false;
+    if (up.kind === 'call' && /npu_|all_reduce|all_gather|reduce_scatter|all_to_all|broadcast/.test(textOf(module, up.children[0]!)))
+      return true;
+  }
+  return false;
+}
+
+interface Method {
+  readonly object: PyNode;
+  readonly member: string;
+  /** The arguments as written, without blanks. */
+  readonly list: string;
+  readonly listNode: PyNode;
+}
+
+function methodCall(module: PyModule, node: PyNode): Method | null {
+  if (node.kind !== 'call') return null;
+  const callable = node.children[0];
+  const listNode = node.children.at(-1);
+  if (callable?.kind !== 'attribute' || listNode?.kind !== 'argument_list') return null;
+  const [object, member] = partsOf(callable);
+  if (object === undefined || member === undefined) return null;
+  return { object, member: textOf(module, member), list: textOf(module, listNode).replaceAll(/\s/g, ''), listNode };
+}
