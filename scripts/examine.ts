@@ -52,6 +52,9 @@ for (const note of whole.notes) process.stderr.write(`${folder}: ${note}\n`);
 const tree: SourceTree = { paths: whole.paths, read: (path) => whole.read(path), inDiff: () => true };
 /** How often a remedy asked for the source. */
 let asked = 0;
+/** All hardware in small repositories; in large ones two kinds for each params, in turn, so that an hour is enough. */
+let turn = 0;
+const isLarge = whole.paths.length > 200;
 
 if (values['no-evidence']) await withoutEvidence();
 else await withEvidence();
@@ -92,10 +95,6 @@ function examine(file: string, text: string): void {
   for (const { what, situations: all } of shown.values())
     print({ evidence: file, ...what, situations: [...new Set(all)].slice(0, 8), of: all.length });
 }
-
-/** All hardware in small repositories; in large ones two kinds for each params, in turn, so that an hour is enough. */
-let turn = 0;
-const isLarge = whole.paths.length > 200;
 
 function* situations(id: string): Generator<{ situation: string; context: RemedyContext }> {
   for (const params of PARAMS[id] ?? [{}]) {
