@@ -5,8 +5,6 @@ import { LANGS, type Lang } from '../model/lang.ts';
 import type { Report } from '../model/report.ts';
 import { renderMarkdown } from '../render/markdown.ts';
 import { renderText } from '../render/text.ts';
-import { acknowledge } from '../report/acknowledge.ts';
-import { evaluateGate } from '../report/gate.ts';
 import { folderSourceTree } from '../source/folder-source-tree.ts';
 import { openSource, type ProfileSource } from '../sources/index.ts';
 import { loadConfig } from './load-config.ts';
@@ -42,16 +40,21 @@ export async function analyze(paths: readonly string[], options: AnalyzeOptions)
   try {
     for (const path of paths) sources.push(await openSource(path));
     for (const path of options.baseline ?? []) before.push(await openSource(path));
-    const found = await analyse({
+    const report = await analyse({
       sources,
-      options: { lang, thresholds: config.thresholds, disabledRules: config.disabled_rules, gate: config.gate, job: config.job },
+      options: {
+        lang,
+        thresholds: config.thresholds,
+        disabledRules: config.disabled_rules,
+        gate: config.gate,
+        job: config.job,
+        mutes: config.mute,
+      },
       source,
       baseline: before.map((run) => ({ label: run.label, sources: [run] })),
       onProgress: bar.update,
     });
     bar.done();
-    const known = acknowledge(found, { acknowledgements: [], mutes: config.mute, today: new Date().toISOString().slice(0, 10) });
-    const report = { ...known, gate: evaluateGate(known, config.gate) };
     const text = write(report, format);
     if (options.out === undefined) process.stdout.write(text);
     else await save(options.out, text);

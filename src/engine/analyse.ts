@@ -1,5 +1,5 @@
 import { messageOf } from '../base/errors.ts';
-import type { GateConfig, JobConfig } from '../config/schema.ts';
+import type { GateConfig, JobConfig, MuteConfig } from '../config/schema.ts';
 import { type JobFacts, jobFacts } from '../facts/job/index.ts';
 import type { JobComparison } from '../model/comparison.ts';
 import type { Capability, RankFacts, UploadFacts } from '../model/facts.ts';
@@ -9,6 +9,7 @@ import type { Finding, Recommendation, Report } from '../model/report.ts';
 import type { RawFinding, Rule } from '../model/rule.ts';
 import type { SourceTree } from '../model/source-tree.ts';
 import { REMEDIES } from '../remedies/index.ts';
+import { acknowledge } from '../report/acknowledge.ts';
 import { buildReport, type RuleOutcome } from '../report/build.ts';
 import { evaluateGate } from '../report/gate.ts';
 import { RULES } from '../rules/index.ts';
@@ -27,6 +28,8 @@ export interface EngineOptions {
   readonly gate: GateConfig | null;
   /** What the repository says of the job; nothing by default. */
   readonly job?: JobConfig;
+  /** What the repository accepts; nothing by default. Where people acknowledge, too, it is laid over the report later. */
+  readonly mutes?: readonly MuteConfig[];
 }
 
 export interface Progress {
@@ -85,9 +88,9 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
     const off: L10n = { en: 'switched off in the configuration', zh: '已在配置中关闭' };
     report.checked.push({ rule: rule.id, outcome: 'notApplicable', reason: off[options.lang] });
   }
-  report.gate = evaluateGate(report, options.gate);
+  const known = acknowledge(report, { acknowledgements: [], mutes: options.mutes ?? [], today: new Date().toISOString().slice(0, 10) });
   input.onProgress?.({ phase: 'diagnose', done: 1, total: 1 });
-  return report;
+  return { ...known, gate: evaluateGate(known, options.gate) };
 }
 
 function outcomesOf(job: JobFacts, options: EngineOptions): RuleOutcome[] {

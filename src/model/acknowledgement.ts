@@ -23,3 +23,18 @@ export const REGRESSION = 'regression';
 
 /** The cost of what was acknowledged may grow by this share, or by the noise of the step if that is more, before it comes back. */
 export const GROWTH_SHARE = 0.1;
+
+/** A finding as the newest published report of a pull request shows it, with what is needed to name it and to accept it. */
+export interface ShownFinding {
+  readonly id: string;
+  readonly rule: string;
+  /** Number in the summary comment. null: it has none, as the regression itself. */
+  readonly number: number | null;
+  /** Prose in the language of the report. */
+  readonly title: string;
+  readonly saving: { readonly likely: number | null; readonly ceiling: number } | null;
+  /** `part`: another finding explains it. `info`: it wants nothing. */
+  readonly state: 'open' | 'acknowledged' | 'muted' | 'part' | 'info';
+  /** Lines a one-click change would replace. */
+  readonly change: { readonly path: string; readonly startLine: number; readonly endLine: number } | null;
+}

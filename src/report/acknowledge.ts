@@ -11,6 +11,8 @@ export interface Accepted {
   readonly mutes: readonly MuteConfig[];
   /** UTC day, `2026-11-30`. */
   readonly today: string;
+  /** Id that stands for the step being slower, where it is not `REGRESSION` itself: a repository of several jobs has one for each. */
+  readonly regression?: string;
 }
 
 type Costs = { readonly likely: number | null; readonly ceiling: number } | null;
@@ -32,8 +34,8 @@ function costsOf(finding: Finding): Costs {
 }
 
 /** What a report says now of the thing that was acknowledged. undefined: nothing any more. */
-function costsNow(report: Report, { finding: id }: Acknowledgement): Costs | undefined {
-  if (id === REGRESSION) {
+function costsNow(report: Report, { finding: id }: Acknowledgement, regression: string): Costs | undefined {
+  if (id === regression) {
     const { comparison } = report;
     if (comparison?.verdict !== 'regression' || comparison.deltaMs === null) return undefined;
     return { likely: comparison.deltaMs, ceiling: comparison.deltaMs };
@@ -42,8 +44,8 @@ function costsNow(report: Report, { finding: id }: Acknowledgement): Costs | und
   return finding === undefined ? undefined : costsOf(finding);
 }
 
-export function stateOf(report: Report, given: Acknowledgement, today: string): AcknowledgementState {
-  const now = costsNow(report, given);
+export function stateOf(report: Report, given: Acknowledgement, today: string, regression = REGRESSION): AcknowledgementState {
+  const now = costsNow(report, given, regression);
   if (given.until !== null && given.until < today) return 'ended';
   if (now === undefined) return 'absent';
   return hasGrown(given.saving, now, report.job.stepNoiseMs) ? 'grown' : 'holds';
@@ -82,12 +84,13 @@ function cameBack(given: Acknowledgement, state: AcknowledgementState, report: R
  * The report with what is accepted marked as such: those findings carry `acknowledged`, the totals are those of the open ones, and an
  * acknowledgement that no longer holds is named among the caveats. The gate is not decided here.
  */
-export function acknowledge(report: Report, { acknowledgements, mutes, today }: Accepted): Report {
+export function acknowledge(report: Report, accepted: Accepted): Report {
+  const { acknowledgements, mutes, today, regression: regressionId = REGRESSION } = accepted;
   const active = mutes.filter(({ until }) => until === undefined || until >= today);
-  const regression = acknowledgements.find(({ finding }) => finding === REGRESSION);
+  const regression = acknowledgements.find(({ finding }) => finding === regressionId);
   const mark = (finding: Finding): Finding => {
     const given = acknowledgements.find((one) => one.finding === finding.id) ?? (finding.rule === REGRESSION ? regression : undefined);
-    const state = given === undefined ? 'absent' : stateOf(report, given, today);
+    const state = given === undefined ? 'absent' : stateOf(report, given, today, regressionId);
     if (given !== undefined && state === 'holds') return { ...finding, acknowledged: fromPerson(given) };
     const mute = active.find((one) => isMuted(finding, one));
     if (mute !== undefined) return { ...finding, acknowledged: fromSettings(mute) };
@@ -96,8 +99,7 @@ export function acknowledge(report: Report, { acknowledgements, mutes, today }: 
   };
   const findings = report.findings.map(mark);
   const { comparison } = report;
-  const slower =
-    comparison?.verdict === 'regression' ? acceptedRegression(findings, { acknowledgements, mutes: active, today }, report) : null;
+  const slower = comparison?.verdict === 'regression' ? acceptedRegression(findings, { ...accepted, mutes: active }, report) : null;
   if (slower === null && findings.every(({ acknowledged }) => acknowledged === undefined)) return { ...report, findings };
 
   const open = findings.filter(
@@ -130,8 +132,9 @@ export function acknowledge(report: Report, { acknowledgements, mutes, today }: 
 
 /** The regression as such, or the finding that stands for it. */
 function acceptedRegression(findings: readonly Finding[], accepted: Accepted, report: Report): Acknowledged | null {
-  const given = accepted.acknowledgements.find(({ finding }) => finding === REGRESSION);
-  if (given !== undefined && stateOf(report, given, accepted.today) === 'holds') return fromPerson(given);
+  const id = accepted.regression ?? REGRESSION;
+  const given = accepted.acknowledgements.find(({ finding }) => finding === id);
+  if (given !== undefined && stateOf(report, given, accepted.today, id) === 'holds') return fromPerson(given);
   const finding = findings.find(({ rule }) => rule === REGRESSION);
   if (finding?.acknowledged !== undefined) return finding.acknowledged;
   const mute = accepted.mutes.find((one) => isMuted({ rule: REGRESSION, locations: [] }, one));

@@ -25,6 +25,7 @@ export async function prune(deps: Dependencies): Promise<void> {
   await deps.store.deliveries.prune(before('deliveries'));
   await deps.store.requests.prune(before('requests'));
   await deps.store.asks.prune(before('asks'));
+  await deps.store.acknowledgements.prune(before('acknowledgements'));
   await deps.store.checks.prune(before('check_runs'));
   await deps.store.pullRequests.prune(before('pull_requests'));
   await deps.store.reports.prune(before('reports'), KEEP_REPORTS);
