@@ -16,7 +16,7 @@ import { commentHandlers } from './routes/comment.ts';
 import { pullHandlers } from './routes/pull.ts';
 import { repositoryHandlers } from './routes/repository.ts';
 import { reviewHandlers } from './routes/review.ts';
-import { checkHeaders, permissionMissing, requireUserAgent, unseenRepository } from './rules.ts';
+import { checkHeaders, checkWritable, permissionMissing, requireUserAgent, unseenRepository } from './rules.ts';
 import { findRepository, type HubState, type Repository, type Violation } from './state.ts';
 import { githubWording } from './wording.ts';
 
@@ -49,12 +49,36 @@ export function serveApi(state: HubState, request: IncomingMessage, path: string
   const context: Context = { state, exchange, url, request, operation: null, accepted: null };
   let reply: Reply;
   try {
-    reply = handle(context, body);
+    reply = moved(context) ?? handle(context, body);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     reply = errorReply(context, error);
   }
   return answer(context, reply);
+}
+
+/**
+ * Requests to a former name are sent on to the repository's number, with 301 for reading and 307 for the rest [docs, "Best practices for
+ * using the REST API", Redirects]; a repository that took the name over since is that name's.
+ */
+function moved({ state, url, request }: Context): Reply | null {
+  const base = new URL(state.apiUrl).pathname;
+  const path = url.pathname.slice(base.length);
+  const byNumber = /^\/repositories\/(\d+)(\/.*)?$/.exec(path);
+  if (byNumber) {
+    const repository = state.repositories.find((candidate) => candidate.id === Number(byNumber[1]));
+    if (repository) url.pathname = `${base}/repos/${repository.owner.login}/${repository.name}${byNumber[2] ?? ''}`;
+    return null;
+  }
+  const [, owner = '', name = '', rest = ''] = /^\/repos\/([^/]+)\/([^/]+)(\/.*)?$/.exec(path) ?? [];
+  if (owner === '' || findRepository(state, owner, name)) return null;
+  const former = `${owner}/${name}`.toLowerCase();
+  const target = state.repositories.find(({ formerNames }) => formerNames.includes(former));
+  if (!target) return null;
+  const location = `${state.apiUrl}/repositories/${target.id}${rest}${url.search}`;
+  const isRead = request.method === 'GET';
+  const message = isRead ? 'Moved Permanently' : 'Temporary Redirect';
+  return { status: isRead ? 301 : 307, headers: { location }, body: { message, url: location, documentation_url: DOCUMENTATION } };
 }
 
 interface Context {
@@ -131,6 +155,7 @@ function authorise(context: Context, operation: Operation, caller: Caller, path:
   }
   const held = caller.kind === 'installation' ? caller.token.permissions : {};
   if (!required.some((entry) => grants(held, entry))) throw permissionMissing(accepted);
+  if (!reading) checkWritable(repository.archived);
   return repository;
 }
 

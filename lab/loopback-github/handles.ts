@@ -92,6 +92,11 @@ export interface RepositoryHandle {
   addMergeGroup(pull: PullReference): MergeGroupHandle;
   /** The next reads of comment lists come from a replica that lags: they show what is there now. */
   lagComments(reads: number): void;
+  /** Locks the conversation of a pull request, or opens it again. */
+  setLocked(pull: PullReference, locked: boolean): void;
+  setArchived(archived: boolean): void;
+  /** Another name, and another owner if one is given; the old name is redirected. Where the app is installed there goes with it. */
+  rename(name: string, owner?: string): void;
   /** Takes the repository out of the app's installation. */
   uninstall(): void;
 }
@@ -130,9 +135,15 @@ function runIn(repository: Repository, handle: RunHandle): WorkflowRun {
 export function repositoryHandle(state: HubState, repository: Repository): RepositoryHandle {
   const handle: RepositoryHandle = {
     id: repository.id,
-    owner: repository.owner.login,
-    name: repository.name,
-    fullName: `${repository.owner.login}/${repository.name}`,
+    get owner() {
+      return repository.owner.login;
+    },
+    get name() {
+      return repository.name;
+    },
+    get fullName() {
+      return `${repository.owner.login}/${repository.name}`;
+    },
     get installationId() {
       return repository.installation?.id ?? null;
     },
@@ -210,6 +221,19 @@ export function repositoryHandle(state: HubState, repository: Repository): Repos
     },
     lagComments(reads) {
       repository.staleComments = { comments: [...repository.comments], reads };
+    },
+    setLocked(pull, locked) {
+      pullIn(repository, pull).locked = locked;
+    },
+    setArchived(archived) {
+      repository.archived = archived;
+    },
+    rename(name, owner = repository.owner.login) {
+      repository.formerNames.push(`${repository.owner.login}/${repository.name}`.toLowerCase());
+      repository.name = name;
+      if (owner.toLowerCase() === repository.owner.login.toLowerCase()) return;
+      repository.owner = account(state, owner, 'Organization');
+      repository.installation = state.installations.find(({ account: { login }, deleted }) => login === owner && !deleted) ?? null;
     },
     uninstall() {
       const { installation } = repository;

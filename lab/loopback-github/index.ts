@@ -108,6 +108,8 @@ export interface LoopbackGitHub {
   setPermissions(owner: string, permissions: Permissions): void;
   /** Makes every issued token invalid. */
   revokeTokens(): void;
+  /** Installation tokens that were given out, oldest first: for which repositories, with which permissions. */
+  readonly tokens: readonly { readonly repositoryIds: readonly number[] | null; readonly permissions: Permissions }[];
   /** Moves this GitHub's clock ahead: tokens and download addresses expire. */
   advanceClock(ms: number): void;
   /** Waits until every automatic delivery was answered. */
@@ -268,6 +270,9 @@ export async function startLoopbackGitHub(options: LoopbackGitHubOptions): Promi
     },
     setPermissions(owner, permissions) {
       installationFor(state, owner).installation.permissions = permissions;
+    },
+    get tokens() {
+      return [...state.tokens.values()];
     },
     revokeTokens() {
       for (const token of state.tokens.values()) token.revoked = true;

@@ -81,6 +81,7 @@ export function openPull(state: HubState, repository: Repository, options: PullO
     body: options.body ?? null,
     state: 'open',
     draft: options.draft ?? false,
+    locked: false,
     labels: [],
     head: { repository: head, branch: options.branch, sha },
     pastHeads: [],

@@ -73,6 +73,16 @@ export function permissionMissing(accepted: string): ApiError {
   });
 }
 
+/** `conversation-locked`: apps cannot comment, react or review there [issue renovatebot/renovate#6215, probot/stale#25]. */
+export function checkUnlocked(locked: boolean): void {
+  if (locked) throw breach('conversation-locked', 'circumstance', 403, 'Unable to create comment because issue is locked.');
+}
+
+/** `repository-archived`: nothing can be written there [issue r-universe-org/help#247, for a commit status]. */
+export function checkWritable(archived: boolean): void {
+  if (archived) throw breach('repository-archived', 'circumstance', 403, 'Repository was archived so is read-only.');
+}
+
 /** `artifact-expired`: 410 once an artifact has expired or was removed [spec, actions/download-artifact]. */
 export function checkArtifact(expired: boolean): void {
   if (expired) throw breach('artifact-expired', 'circumstance', 410, 'Artifact has expired');

@@ -178,6 +178,8 @@ export interface PullRequest {
   body: string | null;
   state: 'open' | 'closed';
   draft: boolean;
+  /** The conversation is locked: apps cannot write to it. */
+  locked: boolean;
   labels: { id: number; name: string; color: string }[];
   head: { repository: Repository; branch: string; sha: string };
   /** Commits that were the head before, oldest first. */
@@ -249,6 +251,9 @@ export interface Repository {
   private: boolean;
   parent: Repository | null;
   deleted: boolean;
+  archived: boolean;
+  /** Full names it had before; requests to them are redirected. */
+  formerNames: string[];
   objects: Objects;
   defaultBranch: string;
   branches: Map<string, string>;
@@ -431,6 +436,8 @@ export function createRepository(
     private: options.private,
     parent: options.parent,
     deleted: false,
+    archived: false,
+    formerNames: [],
     objects: options.parent?.objects ?? createObjects(),
     defaultBranch: options.defaultBranch,
     branches: new Map(),

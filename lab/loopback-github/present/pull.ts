@@ -48,7 +48,7 @@ export function pullJson(state: HubState, pull: PullRequest): JsonObject {
     issue_url: issue,
     number: pull.number,
     state: pull.state,
-    locked: false,
+    locked: pull.locked,
     title: pull.title,
     user: accountJson(state, pull.author),
     body: pull.body,

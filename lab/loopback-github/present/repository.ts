@@ -106,7 +106,7 @@ export function repositoryJson(state: HubState, repository: Repository): JsonObj
     has_discussions: false,
     forks_count: forks,
     mirror_url: null,
-    archived: false,
+    archived: repository.archived,
     disabled: false,
     open_issues_count: open,
     license: null,

@@ -2,13 +2,17 @@
 import { actorOf, bodyText, type Call, found, type Handlers, integer, optionalText, page, pullOf, repositoryOf } from '../call.ts';
 import { addComment, editComment, removeComment } from '../comments.ts';
 import { commentJson, reactionJson } from '../present/comment.ts';
-import { checkAuthor, checkBody } from '../rules.ts';
+import { checkAuthor, checkBody, checkUnlocked } from '../rules.ts';
 import { type IssueComment, nextId, now, type Repository } from '../state.ts';
 
 function commentOf(call: Call): { repository: Repository; comment: IssueComment } {
   const repository = repositoryOf(call);
   const id = integer(call, 'comment_id');
   return { repository, comment: found(repository.comments.find((comment) => comment.id === id)) };
+}
+
+function isLocked(repository: Repository, comment: IssueComment): boolean {
+  return repository.pulls.some((pull) => pull.number === comment.number && pull.locked);
 }
 
 /** The comments a list shows: all of them, or those of a replica that lags behind. */
@@ -40,6 +44,7 @@ export const commentHandlers: Handlers = {
     const pull = pullOf(call, 'issue_number');
     const body = bodyText(call.body, 'body') ?? '';
     checkBody(body, 'IssueComment');
+    checkUnlocked(pull.locked);
     const comment = addComment(call.state, pull, actorOf(call), body, true);
     const json = commentJson(call.state, pull.repository, comment);
     return { status: 201, body: json, headers: { location: String(json.url) } };
@@ -51,6 +56,7 @@ export const commentHandlers: Handlers = {
     checkAuthor(comment.user === actor);
     const body = bodyText(call.body, 'body') ?? '';
     checkBody(body, 'IssueComment');
+    checkUnlocked(isLocked(repository, comment));
     editComment(call.state, repository, comment, body, actor.login);
     return { status: 200, body: commentJson(call.state, repository, comment) };
   },
@@ -75,7 +81,8 @@ export const commentHandlers: Handlers = {
 
   // `duplicate-reaction`: 200 with the reaction that is already there [spec, reactions/create-for-issue-comment].
   'reactions/create-for-issue-comment': (call) => {
-    const { comment } = commentOf(call);
+    const { repository, comment } = commentOf(call);
+    checkUnlocked(isLocked(repository, comment));
     const user = actorOf(call);
     const content = bodyText(call.body, 'content') ?? '';
     const known = comment.reactions.find((reaction) => reaction.user === user && reaction.content === content);

@@ -26,6 +26,7 @@ import {
   checkReviewContent,
   checkReviewLines,
   checkSuggestion,
+  checkUnlocked,
   type ReviewCommentDraft,
 } from '../rules.ts';
 import { type Account, nextId, now, type PullRequest, type Repository, type Review, type ReviewComment } from '../state.ts';
@@ -120,6 +121,7 @@ function checkDrafts(pull: PullRequest, commit: string, drafts: ReviewCommentDra
 
 function createReview(call: Call): Reply {
   const pull = pullOf(call);
+  checkUnlocked(pull.locked);
   const user = actorOf(call);
   const event = bodyText(call.body, 'event');
   const body = bodyText(call.body, 'body') ?? '';
