@@ -1,5 +1,5 @@
 import { type JobSettings, jobOfArtifact, jobsOf, touchedJobs } from '../../config/jobs.ts';
-import type { ConfigProblem } from '../../config/parse.ts';
+import type { Unusable } from '../../config/parse.ts';
 import { CONFIG_PATH, type Config, DEFAULT_CONFIG } from '../../config/schema.ts';
 import { type Octokit, PERMISSIONS, statusOf } from '../../github/client.ts';
 import { listChangedFiles } from '../../github/diff.ts';
@@ -13,7 +13,7 @@ import { type Analysis, failure, noProfile, tellProfile } from './make-report.ts
 import { startProgress } from './progress.ts';
 import { type JobsStatement, type Publication, publish } from './publish.ts';
 import type { Target } from './request.ts';
-import { readSettings } from './settings.ts';
+import { problemsIn, readSettings } from './settings.ts';
 
 /** `waiting`: another run of the commit has not finished yet. */
 export type AnalysisOutcome = 'published' | 'waiting' | 'superseded' | 'gone';
@@ -35,7 +35,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
   const settings = await readSettings(deps, target, pull.baseRef, octokit);
   deps.killPoint('config-read');
   if (!settings.ok) {
-    await publishConfigProblem(deps, analysis, pull, settings.problems);
+    await publishConfigProblem(deps, analysis, pull, settings);
     return 'published';
   }
   const config = settings.value;
@@ -68,7 +68,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
   }
 
   const progress = startProgress(deps, place, check.checkRunId, config.lang);
-  const told = tellProfile(deps, octokit, analysis, search.candidate, job!, progress);
+  const told = tellProfile(deps, octokit, analysis, { pull, candidate: search.candidate, job: job!, progress });
   const { statement, source } = await told.finally(() => progress.stop());
   const say = (): Promise<void> => publish(deps, { ...publication, source: new Map(source?.files), statement });
   await say();
@@ -121,7 +121,7 @@ async function analyseJobs(
         told.push({ name, statement: noProfile(reason, search.kind === 'none' ? search.workflow : null, job.config) });
         continue;
       }
-      const one = await tellProfile(deps, octokit, analysis, search.candidate, job, progress);
+      const one = await tellProfile(deps, octokit, analysis, { pull: publication.pull, candidate: search.candidate, job, progress });
       for (const [path, text] of one.source?.files ?? []) source.set(path, text);
       told.push({ name, statement: one.statement });
     }
@@ -152,21 +152,18 @@ async function searchFor(octokit: Octokit, analysis: Analysis, config: Config): 
   return { kind: 'none', reason: { kind: 'no-match', uploaded: [] }, workflow: null };
 }
 
-async function publishConfigProblem(
-  deps: Dependencies,
-  analysis: Analysis,
-  pull: PullRequest,
-  problems: readonly ConfigProblem[],
-): Promise<void> {
+async function publishConfigProblem(deps: Dependencies, analysis: Analysis, pull: PullRequest, settings: Unusable): Promise<void> {
   const { target, headSha } = analysis;
+  const { lang } = settings;
   const place = { target, sha: headSha, pr: pull.number };
-  const check = await ensureCheck(deps, place, await openCheck(deps, place, 'en', 'waiting'), DEFAULT_CONFIG.deadline_minutes);
+  const check = await ensureCheck(deps, place, await openCheck(deps, place, lang, 'waiting'), DEFAULT_CONFIG.deadline_minutes);
+  const problems = problemsIn(settings, lang);
   const file = problems[0]?.file ?? CONFIG_PATH;
   await publish(deps, {
     target,
     pull,
     sha: headSha,
-    lang: 'en',
+    lang,
     comment: 'on-findings',
     suggestions: 'off',
     isAsked: analysis.isAsked,
@@ -174,7 +171,7 @@ async function publishConfigProblem(
     source: new Map(),
     statement: {
       kind: 'other',
-      view: (base) => ({ ...base, state: 'config-invalid', file, problems: problems.map(({ line, message }) => ({ line, message })) }),
+      view: (base) => ({ ...base, state: 'config-invalid', file, problems }),
     },
   });
 }

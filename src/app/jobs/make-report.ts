@@ -1,20 +1,25 @@
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AdviseError } from '../../base/errors.ts';
-import { findingIdOf, type JobSettings } from '../../config/jobs.ts';
+import { findingIdOf, type JobSettings, jobKeyOf } from '../../config/jobs.ts';
 import type { Config } from '../../config/schema.ts';
 import { VERSION } from '../../engine/version.ts';
 import type { Artifact } from '../../github/artifacts.ts';
 import type { Octokit } from '../../github/client.ts';
 import { readSource, type SourceFiles } from '../../github/contents.ts';
 import { listChangedFiles } from '../../github/diff.ts';
+import type { PullRequest } from '../../github/pull-requests.ts';
 import { ProfileUnavailable } from '../../github/storage.ts';
+import { FACTS_SCHEMA } from '../../model/facts-schema.ts';
 import type { Lang } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
 import type { NoProfileReason, RunningStep, WorkflowRef } from '../../render/views.ts';
 import { evaluateGate } from '../../report/gate.ts';
+import { profileMetrics } from '../../report/profile-metrics.ts';
+import type { KeptProfile } from '../../store/ports.ts';
 import { type AnalysisProgress, ARCHIVE_ERROR, NOT_FETCHED } from '../analysis-protocol.ts';
+import { ancestryOf, type Baseline, type BaselineSearch, type Comparing, findBaseline, withHistory, writeBaseline } from './baseline.ts';
 import { openCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { fetchArtifacts } from './fetch-artifacts.ts';
@@ -24,6 +29,8 @@ import type { JobStatement } from './publish.ts';
 import type { AnalyseRequest, Target } from './request.ts';
 
 const SOURCE_LIMITS = { maxFiles: 400, maxBytes: 6 * 1024 * 1024 };
+/** Of one profile, zipped: some eight ranks of a long capture, or hundreds of a short one. */
+const MAX_FACTS_BYTES = 8 * 1024 * 1024;
 
 /** Several requests for the same commit are one analysis. */
 export interface Analysis {
@@ -42,7 +49,7 @@ export interface Analysis {
 }
 
 /** Names the inputs of a report: artifacts, settings and source. Equal keys, equal reports. */
-function reportKey(analysis: Analysis, artifacts: readonly Artifact[], { name, config }: JobSettings): string {
+function reportKey(analysis: Analysis, artifacts: readonly Artifact[], { name, config }: JobSettings, compared: BaselineSearch): string {
   const inputs = artifacts.map(({ id, bytes, digest, createdAt }) => [id, bytes, digest, createdAt]);
   const { lang, thresholds, disabled_rules, gate, job } = config;
   const parts = [
@@ -53,6 +60,7 @@ function reportKey(analysis: Analysis, artifacts: readonly Artifact[], { name, c
     inputs,
     { lang, thresholds, disabled_rules, gate, job },
     ...(name === null ? [] : [name]),
+    ...('baseline' in compared ? [compared.baseline.runs.map(({ id }) => id)] : []),
   ];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
@@ -91,19 +99,25 @@ export interface Told {
   readonly source: SourceFiles | null;
 }
 
+interface Telling {
+  readonly pull: PullRequest;
+  readonly candidate: Candidate;
+  readonly job: JobSettings;
+  readonly progress: Progress;
+}
+
 /** Analyses the profile of one job and says what was found, or why nothing could be. Throws what another try may change. */
 export async function tellProfile(
   deps: Dependencies,
   octokit: Octokit,
   analysis: Analysis,
-  { artifacts, run }: Candidate,
-  job: JobSettings,
-  progress: Progress,
+  { pull, candidate, job, progress }: Telling,
 ): Promise<Told> {
   const { config } = job;
+  const { artifacts, run } = candidate;
   const workflow = { name: run.name, url: run.htmlUrl };
   try {
-    const { report, source } = await makeReport(deps, octokit, analysis, artifacts, job, progress);
+    const { report, source } = await makeReport(deps, octokit, analysis, { pull, candidate, job, progress });
     if (report.verdict.outcome !== 'no-data') return { statement: { kind: 'report', report }, source };
     const artifact = artifacts.map(({ name }) => name).join(', ');
     return { statement: noProfile({ kind: 'no-profile-inside', artifact }, workflow, config), source: null };
@@ -158,51 +172,91 @@ async function makeReport(
   deps: Dependencies,
   octokit: Octokit,
   analysis: Analysis,
-  artifacts: readonly Artifact[],
-  settings: JobSettings,
-  progress: Progress,
+  { pull, candidate, job: settings, progress }: Telling,
 ): Promise<Made> {
   const { target, pr, headSha } = analysis;
+  const { artifacts } = candidate;
+  const { profiles } = deps.store;
   const { config } = settings;
   const changed = await listChangedFiles(octokit, target.repository, pr);
   const source = await readSource(octokit, target.repository, headSha, changed, SOURCE_LIMITS);
-  const key = reportKey(analysis, artifacts, settings);
+  const comparing: Comparing = { repository: target.repository, job: jobKeyOf(settings), baseRef: pull.baseRef, headSha };
+  const compared = await findBaseline(profiles, ancestryOf(octokit, comparing), comparing, deps.now());
+  const key = reportKey(analysis, artifacts, settings, compared);
   if (!analysis.isAsked || analysis.mayReuse || analysis.isRetry) {
     const kept = Report.safeParse(await deps.store.reports.get(key));
     if (kept.success) return { report: kept.data, source };
   }
 
   progress.tell({ kind: 'queue' });
+  // What a fork's workflow says is a claim: its figures are followed, its facts are nobody's baseline.
+  const isTrusted = pull.headRepoId !== null && pull.headRepoId === pull.baseRepoId;
   const made = await deps.analysisSlot(async () => {
     const place = { target, sha: headSha, pr };
     await writeCheck(deps, place, await openCheck(deps, place, config.lang, 'analysing'), false);
-    try {
-      return await fetchAndAnalyse(deps, octokit, analysis, { artifacts, config, source, progress, mayBeParts: true });
-    } catch (error) {
-      if (!(error instanceof AdviseError) || error.code !== NOT_FETCHED) throw error;
-      deps.log.error({ err: error, repository: target.repository.id, pr }, 'a file was left out that an importer opens');
-      return fetchAndAnalyse(deps, octokit, analysis, { artifacts, config, source, progress, mayBeParts: false });
-    }
+    const baseline = 'baseline' in compared ? compared.baseline : null;
+    return analyseArtifacts(deps, octokit, target, { artifacts, config, source, progress, baseline, keepsFacts: isTrusted });
   });
-  const report = ofJob(Report.parse({ ...made, gate: made.gate ?? evaluateGate(made, config.gate) }), settings.name);
+  const judged = ofJob(Report.parse({ ...made.report, gate: made.report.gate ?? evaluateGate(made.report, config.gate) }), settings.name);
+  const report = await withHistory(profiles, comparing, compared, judged);
   await deps.store.reports.put({ key, repoId: target.repository.id, pr, sha: headSha, json: JSON.stringify(report) });
+  const origin = `pull-request/${pr}/${originOf(candidate)}`;
+  await record(deps, target, { job: comparing.job, sha: headSha, branch: null, pr, trusted: isTrusted, origin }, report, made.facts);
   return { report, source };
+}
+
+/** Names what a profile was read from: the artifacts of another attempt of a run are others. */
+export function originOf({ run, artifacts }: Candidate): string {
+  return `run/${run.id}/${Math.max(...artifacts.map(({ id }) => id))}`;
+}
+
+/** Keeps what an analysis found for the history of the repository. A profile without a step time says nothing over time. */
+export async function record(
+  deps: Dependencies,
+  { repository, installationId }: Target,
+  of: Pick<KeptProfile, 'job' | 'sha' | 'branch' | 'pr' | 'trusted' | 'origin'>,
+  report: Report,
+  facts: Uint8Array | null,
+): Promise<void> {
+  if (report.job.stepTimeMs === null) return;
+  const kept = facts === null ? null : { schema: FACTS_SCHEMA, bytes: facts };
+  const metrics = profileMetrics(report);
+  await deps.store.profiles.put({ repoId: repository.id, installationId, recordedAt: deps.now(), metrics, ...of }, kept);
 }
 
 interface Analysing {
   readonly artifacts: readonly Artifact[];
   readonly config: Config;
-  readonly source: SourceFiles;
-  readonly progress: Progress;
-  readonly mayBeParts: boolean;
+  readonly source: SourceFiles | null;
+  readonly progress: Pick<Progress, 'tell'>;
+  readonly baseline: Baseline | null;
+  readonly keepsFacts: boolean;
+}
+
+interface Analysed {
+  readonly report: Report;
+  /** Gzipped facts.json, as the analysis process wrote it; null: too large, or not wanted. */
+  readonly facts: Uint8Array | null;
+}
+
+/** Fetches a profile and analyses it, against a baseline where there is one. Needs a slot. */
+export async function analyseArtifacts(deps: Dependencies, octokit: Octokit, target: Target, what: Analysing): Promise<Analysed> {
+  try {
+    return await fetchAndAnalyse(deps, octokit, target, what, true);
+  } catch (error) {
+    if (!(error instanceof AdviseError) || error.code !== NOT_FETCHED) throw error;
+    deps.log.error({ err: error, repository: target.repository.id }, 'a file was left out that an importer opens');
+    return fetchAndAnalyse(deps, octokit, target, what, false);
+  }
 }
 
 async function fetchAndAnalyse(
   deps: Dependencies,
   octokit: Octokit,
-  { target }: Analysis,
-  { artifacts, config, source, progress, mayBeParts }: Analysing,
-): Promise<Report> {
+  target: Target,
+  { artifacts, config, source, progress, baseline, keepsFacts }: Analysing,
+  mayBeParts: boolean,
+): Promise<Analysed> {
   await mkdir(deps.scratch, { recursive: true, mode: 0o700 });
   const folder = await mkdtemp(join(deps.scratch, 'job-'));
   try {
@@ -210,17 +264,32 @@ async function fetchAndAnalyse(
     const { paths, partial } = await fetchArtifacts(deps, { octokit, target, artifacts, folder, mayBeParts, onBytes });
     deps.killPoint('after-download');
     const { lang, thresholds, disabled_rules: disabledRules, gate, job } = config;
-    return await deps.analysis.analyse(
-      { paths, partial, options: { lang, thresholds, disabledRules, gate, job }, source },
+    const keep = keepsFacts ? { path: join(folder, 'facts.json.gz'), maxBytes: MAX_FACTS_BYTES } : null;
+    const report = await deps.analysis.analyse(
+      {
+        paths,
+        partial,
+        baseline: baseline === null ? [] : await writeBaseline(deps.store.profiles, baseline, folder),
+        keep,
+        options: { lang, thresholds, disabledRules, gate, job },
+        source,
+      },
       {
         signal: deps.signal,
         onStarted: () => deps.killPoint('during-analysis'),
         onProgress: (step) => progress.tell(toStep(step)),
       },
     );
+    return { report, facts: keep === null ? null : await readKept(keep) };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** What the analysis process left to be kept; null when it left nothing, or more than it may. */
+async function readKept({ path, maxBytes }: { path: string; maxBytes: number }): Promise<Uint8Array | null> {
+  const info = await lstat(path).catch(() => null);
+  return info?.isFile() && info.size <= 2 * maxBytes ? readFile(path) : null;
 }
 
 function toStep({ phase, done, total, ranks }: AnalysisProgress): RunningStep {

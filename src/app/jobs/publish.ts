@@ -20,6 +20,7 @@ import { renderComment } from '../../render/comment.ts';
 import { renderJobsCheck, renderJobsComment } from '../../render/jobs.ts';
 import { renderReviewBody, renderReviewComment } from '../../render/review.ts';
 import { numberFindings } from '../../render/standing.ts';
+import { lacksBaseline } from '../../render/trend.ts';
 import type { CommentView, JobsComment } from '../../render/views.ts';
 import type { PostedFinding, PullRequestState } from '../../store/ports.ts';
 import { buttons, writeCheck } from './check-run.ts';
@@ -156,7 +157,7 @@ export async function publish(deps: Dependencies, publication: Publication): Pro
       reportHash: hashReports([of.report]),
       suggestions: suggestionUrls(of.report, posted),
       previous,
-      baselineMissing: false,
+      baselineMissing: lacksBaseline(of.report),
       fromFork: pull.headRepoId !== pull.baseRepoId,
       pendingSha: null,
     };
@@ -285,7 +286,7 @@ export async function showPending(deps: Dependencies, target: Target, pull: Pull
       reportHash: hashReports([kept.data]),
       suggestions: suggestionUrls(kept.data, await listPostedSuggestions(octokit, repository, pull.number, app)),
       previous: state.before,
-      baselineMissing: false,
+      baselineMissing: lacksBaseline(kept.data),
       fromFork: pull.headRepoId !== pull.baseRepoId,
       pendingSha: pull.headSha,
     });
