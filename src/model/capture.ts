@@ -184,6 +184,14 @@ export interface Frame {
   readonly file: string;
   readonly line: number;
   readonly func: string;
+  /** Functions of the frames further in, the one that this line calls first. Absent: it calls no Python, or no stack was kept. */
+  readonly calls?: readonly string[];
+  /** The whole stack is of installed packages: shown only where the repository turns out to be one of them. */
+  readonly isInstalled?: boolean;
+  /** Frames of installed packages further in, innermost first: one of them may be the repository's own. */
+  readonly installed?: readonly Frame[];
+  /** Frames of other files further out: this file may not be the repository's. */
+  readonly outer?: readonly Frame[];
 }
 
 /** Rows of kernel_details.csv in start order. Ids into `names`; -1 when the column is absent or the cell is N/A. */

@@ -16,7 +16,12 @@ const F64 = z.instanceof(Float64Array).refine((column) => column.every(plain));
 const I32 = z.instanceof(Int32Array);
 const U8 = z.instanceof(Uint8Array);
 const Spans = z.object({ start: F64, end: F64 }).refine((s) => s.start.length === s.end.length);
-const Frame = z.object({ file: Text, line: Int, func: Text });
+const Call = z.object({ file: Text, line: Int, func: Text, calls: z.array(Text).max(8).optional() });
+const Frame = Call.extend({
+  isInstalled: z.boolean().optional(),
+  installed: z.array(Call).max(8).optional(),
+  outer: z.array(Call).max(8).optional(),
+});
 const Param = z.union([z.string(), Num, z.boolean(), z.null(), z.array(z.union([z.string(), Num]))]);
 /** A placeholder of an unknown kind would stop the report: messages of a digest may only use those that exist. */
 const Template = Text.refine((text) => [...text.matchAll(/\{\w+:(\w+)\}/g)].every(([, kind]) => PLACEHOLDERS.has(kind!)));

@@ -246,12 +246,14 @@ function draft(input: ReportInput, rule: Rule, raw: RawFinding, e: Estimate | nu
       ...(Number.isFinite(v.duration) ? { durationUs: Math.round(v.duration!) / 1000 } : {}),
     })),
     caveats: [...raw.caveats, ...absentCaveat(job, rule, raw, e), ...damage].map((c) => say(c, lang)),
-    locations: raw.frames.map((f) => ({
-      file: withoutHome(f.file),
-      line: Math.max(1, f.line),
-      symbol: f.func,
-      provenBy: 'profile' as const,
-    })),
+    locations: raw.frames
+      .filter((f) => f.isInstalled !== true)
+      .map((f) => ({
+        file: withoutHome(f.file),
+        line: Math.max(1, f.line),
+        symbol: f.func,
+        provenBy: 'profile' as const,
+      })),
     recommendations: [],
     ...(rule.maturity === 'preview' ? { maturity: 'preview' as const } : {}),
   };

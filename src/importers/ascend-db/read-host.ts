@@ -1,7 +1,7 @@
 import { type Column, f64, i32 } from '../../base/columns.ts';
 import type { Interner } from '../../base/interner.ts';
 import { type Frame, type Spans, TO_DEVICE, TO_HOST, type TraceTables, UNKNOWN_DIRECTION } from '../../model/capture.ts';
-import { firstUserFrame } from '../call-stack.ts';
+import { firstUserFrame, userFunction } from '../call-stack.ts';
 import { CANN_KEPT, LONG_FUNCTION, MAX_FUNCTIONS } from '../cann-calls.ts';
 import { copiesOf, directionOf } from '../copies.ts';
 import { countRows, type Database } from '../database.ts';
@@ -144,6 +144,9 @@ function busiest(threads: Float64Array): number {
   return best;
 }
 
+/** Chains read in whole, one for each line of the user's code. */
+const MAX_WHOLE = 1_000;
+
 /** PYTORCH_CALLCHAINS: the innermost user frame of each chain. Depth 0 is the innermost. */
 export function readFrames({ db, strings }: HostInput): { frames: Frame[]; frameOf: Map<number, number> } {
   const frames: Frame[] = [];
@@ -152,34 +155,60 @@ export function readFrames({ db, strings }: HostInput): { frames: Frame[]; frame
   if (table === null || !table.has('id') || !table.has('stack')) return { frames, frameOf };
   const known = new Map<number, number>();
   const ids = new Map<string, number>();
-  const depthOf = new Map<number, number>();
+  /** Of every frame the first chain that has it as its user frame. */
+  const exampleOf = new Map<number, number>();
+  const columns = ['id', 'stack', 'stackDepth'].map((c) => table.sql(c));
   let ordinal = 0;
-  for (const [chain, stack, depth] of db.rows(
-    `SELECT ${['id', 'stack', 'stackDepth'].map((c) => table.sql(c)).join(', ')} FROM "PYTORCH_CALLCHAINS"`,
-  )) {
+  const bestOf = new Map<number, number>();
+  for (const [chain, stack, depth] of db.rows(`SELECT ${columns.join(', ')} FROM "PYTORCH_CALLCHAINS"`)) {
     if (typeof chain !== 'number' || typeof stack !== 'number') continue;
     let frame = known.get(stack);
     if (frame === undefined) {
       const found = firstUserFrame(strings.text(stack) ?? '');
-      frame = -1;
-      if (found !== null) {
-        const label = `${found.file}:${found.line}:${found.func}`;
-        frame = ids.get(label) ?? frames.length;
-        if (frame === frames.length) {
-          ids.set(label, frame);
-          frames.push(found);
-        }
-      }
+      frame = found === null ? -1 : idOf(found, ids, frames);
       known.set(stack, frame);
     }
     if (frame === -1) continue;
     const at = typeof depth === 'number' ? depth : ordinal++;
-    if (at < (depthOf.get(chain) ?? Number.POSITIVE_INFINITY)) {
-      depthOf.set(chain, at);
+    // A frame of a package stands behind all of the user's own.
+    const order = frames[frame]!.isInstalled ? at + PACKAGES_LAST : at;
+    if (order < (bestOf.get(chain) ?? Number.POSITIVE_INFINITY)) {
+      bestOf.set(chain, order);
       frameOf.set(chain, frame);
     }
   }
+  for (const [chain, frame] of frameOf)
+    if (Number.isSafeInteger(chain) && !exampleOf.has(frame) && exampleOf.size < MAX_WHOLE) exampleOf.set(frame, chain);
+  if (!table.has('stackDepth') || exampleOf.size === 0) return { frames, frameOf };
+  const wholes = new Map<number, [depth: number, text: string][]>([...exampleOf.values()].map((chain) => [chain, []]));
+  const chosen = `SELECT ${columns.join(', ')} FROM "PYTORCH_CALLCHAINS" WHERE ${columns[0]} IN (${[...wholes.keys()].join(', ')})`;
+  for (const [chain, stack, depth] of db.rows(chosen)) {
+    const whole = wholes.get(Number(chain));
+    if (whole !== undefined && whole.length < MAX_DEPTH) whole.push([Number(depth), strings.text(integer(stack)) ?? '']);
+  }
+  for (const [frame, chain] of exampleOf) {
+    const whole = wholes.get(chain)!.sort((a, b) => a[0] - b[0]);
+    const found = firstUserFrame(whole.map(([, text]) => text).join(';\n'));
+    if (found !== null && labelOf(found) === labelOf(frames[frame]!)) frames[frame] = found;
+  }
   return { frames, frameOf };
+}
+
+const MAX_DEPTH = 200;
+const PACKAGES_LAST = 1e6;
+
+function idOf(frame: Frame, ids: Map<string, number>, frames: Frame[]): number {
+  const label = labelOf(frame);
+  const id = ids.get(label) ?? frames.length;
+  if (id === frames.length) {
+    ids.set(label, id);
+    frames.push(frame);
+  }
+  return id;
+}
+
+function labelOf({ file, line, func }: Frame): string {
+  return `${file}:${line}:${func}`;
 }
 
 /** Long calls of Python functions outside torch; their frames go to `frames`. */
@@ -195,7 +224,7 @@ export function readFunctions(input: HostInput, frames: Frame[]): TraceTables['f
       if (typeof start !== 'number' || typeof end !== 'number') continue;
       let frame = known.get(name);
       if (frame === undefined) {
-        const found = firstUserFrame(strings.text(name) ?? '');
+        const found = userFunction(strings.text(name) ?? '');
         frame = found === null ? -1 : frames.push(found) - 1;
         known.set(name, frame);
       }

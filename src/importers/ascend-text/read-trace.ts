@@ -3,7 +3,7 @@ import { type Instant, parseInstant, parseNumber } from '../../base/decimal.ts';
 import { createInterner, type Interner } from '../../base/interner.ts';
 import { sortedRows } from '../../base/lookup.ts';
 import type { Frame, Spans, TraceTables } from '../../model/capture.ts';
-import { firstUserFrame } from '../call-stack.ts';
+import { firstUserFrame, userFunction } from '../call-stack.ts';
 import { CANN_KEPT, LONG_FUNCTION, MAX_FUNCTIONS } from '../cann-calls.ts';
 import { MAX_TIMELINE_ROWS, type Sample } from '../capture-limit.ts';
 import { copiesOf, directionOf } from '../copies.ts';
@@ -244,12 +244,11 @@ export async function readTrace(
     const before = stackIds.size;
     const id = stackIds.bytes(ev.buf, start, end);
     if (id < before) return frameOfStack[id] ?? -1;
-    const frameId = frameIdOf(ev.buf.toString('utf8', start, end));
+    const frameId = frameIdOf(firstUserFrame(ev.buf.toString('utf8', start, end)));
     frameOfStack[id] = frameId;
     return frameId;
   };
-  const frameIdOf = (stack: string): number => {
-    const frame = firstUserFrame(stack);
+  const frameIdOf = (frame: Frame | null): number => {
     if (frame === null) return -1;
     const label = `${frame.file}:${frame.line}:${frame.func}`;
     const known = frameIds.get(label);
@@ -264,7 +263,8 @@ export async function readTrace(
     if (duration >= 0 && duration <= MAX_NS && start <= cut && ev.nameStart >= 0 && isModule(ev.buf, ev.nameStart, ev.nameEnd))
       modules.push(ev.buf.toString('utf8', ev.nameStart, Math.min(ev.nameEnd, ev.nameStart + 1_000)), start, duration, tid);
     if (!(duration >= LONG_FUNCTION && duration <= MAX_NS) || start > cut || functions.start.length >= MAX_FUNCTIONS) return;
-    const frame = ev.nameStart < 0 ? -1 : frameIdOf(ev.buf.toString('utf8', ev.nameStart, Math.min(ev.nameEnd, ev.nameStart + 1_000)));
+    const frame =
+      ev.nameStart < 0 ? -1 : frameIdOf(userFunction(ev.buf.toString('utf8', ev.nameStart, Math.min(ev.nameEnd, ev.nameStart + 1_000))));
     if (frame === -1) return;
     functions.start.push(start);
     functions.duration.push(duration);
