@@ -10,6 +10,8 @@ export const DEFAULT_ARTIFACTS = ['ascend-profile*', 'npu-profile*', '*ascend_pt
 const Pattern = z.string().min(1).max(200);
 const RuleId = z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, 'must be a rule id such as dataloader-stall');
 
+const OptionName = z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,63}$/, 'must be the name of an option');
+
 export const GateConfig = z
   .strictObject({
     severity: z
@@ -60,7 +62,7 @@ export const MuteConfig = z.strictObject({
 
 const JobName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,39}$/, 'must be a short name of a-z, 0-9, - and _');
 const OnMissing = z.enum(['neutral', 'failure', 'skipped']);
-const Thresholds = z.record(RuleId, z.record(z.string().min(1).max(64), z.number().finite()));
+const Thresholds = z.record(RuleId, z.record(OptionName, z.number().finite()));
 const DisabledRules = z.array(RuleId).max(200);
 
 /** What no profile tells of the job. */
@@ -106,7 +108,10 @@ export const JobEntry = z.strictObject({
 export const ConfigSchema = z.strictObject({
   _extends: z
     .string()
-    .regex(/^(?:[\w.-]{1,100}\/)?[\w.-]{1,100}(?::[\w./-]{1,200})?$/, 'must be repository, owner/repository or owner/repository:path')
+    .regex(
+      /^(?:[\w-]{1,39}\/)?(?!\.\.?(?::|$))[\w.-]{1,100}(?::(?!\/)(?!(?:.*\/)?\.\.?(?:\/|$))[\w./-]{1,200})?$/,
+      'must be repository, owner/repository or owner/repository:path',
+    )
     .optional()
     .describe('Another repository of the same owner whose settings are used where this file says nothing.'),
   artifacts: z
@@ -131,6 +136,48 @@ export const ConfigSchema = z.strictObject({
     .enum(['auto', 'on-request', 'off'])
     .default('auto')
     .describe('One-click code suggestions: with every analysis, only after `/npu-advise run`, or never.'),
+  baseline_branches: z
+    .array(Pattern)
+    .max(20)
+    .default([])
+    .describe('Branches besides the default branch whose profiles are kept to compare pull requests with, for example `release/*`.'),
+  merge_queue: z
+    .enum(['reuse', 'profile'])
+    .default('reuse')
+    .describe(
+      "Check on the merge queue's own commits. `reuse`: concluded at once with what the pull request's check found. `profile`: waits for a profile of a `merge_group` run and applies the gate.",
+    ),
+  files: z
+    .array(Pattern)
+    .max(20)
+    .default([])
+    .describe(
+      'Profiles that a pull request adds or changes as files of the repository, for example `perf/*.json`: a digest, a zip or a tar.gz each. Read when no run of the commit uploaded one.',
+    ),
+  release: z
+    .strictObject({
+      tag: z.string().min(1).max(200).describe('Tag of a release of this repository.'),
+      assets: z
+        .array(Pattern)
+        .min(1)
+        .max(20)
+        .default(['npu-profile-{sha}*'])
+        .describe(
+          'Names of its assets. `{sha}` stands for 7 to 40 digits of the head commit and must be there, so that no commit gets the profile of another.',
+        ),
+    })
+    .refine(({ assets }) => assets.every((asset) => asset.includes('{sha}')), { message: 'each of `assets` needs {sha}' })
+    .nullable()
+    .default(null)
+    .describe(
+      'A release whose assets hold profiles, for runners that cannot upload artifacts. Looked at when no run of the commit uploaded one.',
+    ),
+  attachments: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether a profile may be attached to a pull request of a public repository: a file in its description whose name holds the first 7 digits of the head commit, or one that `/npu-advise run` is given the address of.',
+    ),
   on_missing: OnMissing.default('neutral').describe('Conclusion of the check when no profile arrived.'),
   deadline_minutes: z
     .number()

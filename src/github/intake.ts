@@ -14,6 +14,7 @@ export const EVENTS = [
   'check_run.requested_action',
   'check_suite.rerequested',
   'merge_group.checks_requested',
+  'merge_group.destroyed',
   'installation.created',
   'installation.deleted',
   'installation.suspend',
@@ -53,6 +54,8 @@ export const Task = z.discriminatedUnion('kind', [
       headRepoId: Id.nullable(),
       listed: z.array(Id),
     }) satisfies z.ZodType<RunRef>,
+    /** Of the repository at the time of the event. */
+    defaultBranch: z.string().nullable().default(null),
   }),
   Target.extend({ kind: z.literal('comment'), pr: Id, commentId: Id, actor: Login, commands: z.array(CommandLine) }),
   /** A button of the check, or GitHub's own "Re-run". `actor` null: another app asked, whose right GitHub has checked. */
@@ -64,7 +67,14 @@ export const Task = z.discriminatedUnion('kind', [
     appId: Id,
     action: CheckAction.default('rerun'),
   }),
-  Target.extend({ kind: z.literal('merge-group'), headSha: Sha }),
+  /** A merge queue tests a commit of its own: `refs/heads/gh-readonly-queue/BASE/pr-NUMBER-SHA`. */
+  Target.extend({
+    kind: z.literal('merge-group'),
+    headSha: Sha,
+    headRef: z.string().nullable().default(null),
+    baseRef: z.string().nullable().default(null),
+    isGone: z.boolean().default(false),
+  }),
   z.object({ kind: z.literal('installation'), installationId: Id, account: z.string(), state: z.enum(['active', 'suspended', 'deleted']) }),
   /** The App was taken out of repositories of an installation that goes on. */
   z.object({ kind: z.literal('repositories-removed'), installationId: Id, repoIds: z.array(Id).max(10_000) }),
@@ -92,6 +102,7 @@ const WorkflowRunEvent = Base.extend({
     pull_requests: z.array(z.object({ number: Id }).nullable()).nullish(),
   }),
 });
+const DefaultBranch = z.object({ repository: z.object({ default_branch: z.string().max(1000).nullish() }) });
 const CommentEvent = Base.extend({
   issue: z.object({ number: Id, pull_request: z.unknown().optional() }),
   comment: z.object({ id: Id, body: z.string().nullish() }),
@@ -103,7 +114,9 @@ const CheckRunEvent = Base.extend({
   sender: Sender,
 });
 const CheckSuiteEvent = Base.extend({ check_suite: z.object({ head_sha: Sha, app: z.object({ id: Id }) }), sender: Sender });
-const MergeGroupEvent = Base.extend({ merge_group: z.object({ head_sha: Sha }) });
+const MergeGroupEvent = Base.extend({
+  merge_group: z.object({ head_sha: Sha, head_ref: z.string().max(1000).nullish(), base_ref: z.string().max(1000).nullish() }),
+});
 const InstallationEvent = z.object({
   installation: z.object({ id: Id, account: z.object({ login: Login.optional(), slug: Login.optional() }).nullish() }),
 });
@@ -137,6 +150,7 @@ export function toTask(name: string, payload: unknown, parseCommands: ParseComma
     }
     case 'workflow_run.completed': {
       const { installation, repository, workflow_run: run } = WorkflowRunEvent.parse(payload);
+      const { default_branch: defaultBranch } = DefaultBranch.parse(payload).repository;
       return {
         kind: 'run-completed',
         installationId: installation.id,
@@ -154,6 +168,7 @@ export function toTask(name: string, payload: unknown, parseCommands: ParseComma
           headRepoId: run.head_repository?.id ?? null,
           listed: (run.pull_requests ?? []).flatMap((pull) => (pull === null ? [] : [pull.number])).slice(0, 20),
         },
+        defaultBranch: defaultBranch ?? null,
       };
     }
     case 'issue_comment.created': {
@@ -185,9 +200,12 @@ export function toTask(name: string, payload: unknown, parseCommands: ParseComma
       const common = { kind: 'rerun', installationId: installation.id, repository, headSha: check_suite.head_sha } as const;
       return { ...common, actor: personOf(sender), checkRunId: null, appId: check_suite.app.id, action: 'rerun' };
     }
-    case 'merge_group.checks_requested': {
+    case 'merge_group.checks_requested':
+    case 'merge_group.destroyed': {
       const { installation, repository, merge_group } = MergeGroupEvent.parse(payload);
-      return { kind: 'merge-group', installationId: installation.id, repository, headSha: merge_group.head_sha };
+      const { head_sha: headSha, head_ref: headRef, base_ref: baseRef } = merge_group;
+      const common = { kind: 'merge-group', installationId: installation.id, repository, headSha } as const;
+      return { ...common, headRef: headRef ?? null, baseRef: baseRef ?? null, isGone: name === 'merge_group.destroyed' };
     }
     case 'installation.created':
     case 'installation.deleted':

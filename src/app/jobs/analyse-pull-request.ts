@@ -10,6 +10,7 @@ import { buttons, concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgai
 import type { Dependencies } from './dependencies.ts';
 import { findProfile, findWanted, type Search } from './find-profile.ts';
 import { type Analysis, failure, noProfile, tellProfile } from './make-report.ts';
+import { QUEUE_PR } from './merge-queue.ts';
 import { startProgress } from './progress.ts';
 import { type JobsStatement, type Publication, publish } from './publish.ts';
 import type { Target } from './request.ts';
@@ -180,6 +181,7 @@ async function publishConfigProblem(deps: Dependencies, analysis: Analysis, pull
 export async function concludeOverdue(deps: Dependencies, target: Target, pr: number, sha: string): Promise<void> {
   const check = await deps.store.checks.find(target.repository.id, sha);
   if (check === null || check.phase === 'completed') return;
+  if (pr === QUEUE_PR) return concludeOpenCheck(deps, { target, sha, pr }, plainCheck('queue-missing', 'en'));
   const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.read);
   const pull = await readPullRequest(octokit, target.repository, pr);
   const place = { target, sha, pr };

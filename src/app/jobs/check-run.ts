@@ -23,6 +23,17 @@ const TEXT = {
     },
     zh: { title: '合并队列中无需检查', summary: 'profile 在 PR 中检查，结论以 PR 的检查为准。' },
   },
+  'queue-gone': {
+    en: { title: 'No longer in the merge queue', summary: 'The merge queue has given this commit up or merged it.' },
+    zh: { title: '已离开合并队列', summary: '合并队列已放弃或合并了该提交。' },
+  },
+  'queue-missing': {
+    en: {
+      title: 'No profile arrived in the merge queue',
+      summary: 'No `merge_group` run uploaded a profile of this commit in time. The queue is not held up.',
+    },
+    zh: { title: '合并队列中没有收到 profile', summary: '没有 `merge_group` 运行及时上传该提交的 profile。队列不会因此停下。' },
+  },
 } as const;
 
 /** A check that is concluded without having looked at anything. */

@@ -9,8 +9,11 @@ import type { L10n } from '../../model/lang.ts';
 import type { NoProfileReason, WorkflowRef } from '../../render/views.ts';
 import type { AnalyseRequest, Target } from './request.ts';
 
-/** Events whose artifacts may belong to a pull request. */
-const RUN_EVENTS = ['pull_request', 'pull_request_target', 'push', 'workflow_dispatch'];
+/** Events whose artifacts may belong to a pull request, or to a branch. */
+const RUN_EVENTS = [
+  ...['pull_request', 'pull_request_target', 'push', 'workflow_dispatch'],
+  ...['schedule', 'repository_dispatch', 'merge_group'],
+];
 const MAX_ARTIFACTS = 256;
 const MAX_RUNS = 20;
 const MAX_NAMED = 10;

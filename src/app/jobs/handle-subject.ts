@@ -14,12 +14,14 @@ import { Report } from '../../model/report.ts';
 import { prose } from '../../render/escape.ts';
 import type { WorkRequest } from '../../store/ports.ts';
 import { analysePullRequest, concludeOverdue, publishGivingUp } from './analyse-pull-request.ts';
-import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain, writeCheck } from './check-run.ts';
+import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain } from './check-run.ts';
 import { checkSettings } from './check-settings.ts';
 import type { Dependencies } from './dependencies.ts';
 import { findWanted, isRunAccepted } from './find-profile.ts';
 import type { Analysis } from './make-report.ts';
+import { handleMergeGroup } from './merge-queue.ts';
 import { showPending } from './publish.ts';
+import { isBranchRun, recordBranchRun, requestRecording } from './record-branch.ts';
 import { type AnalyseRequest, PullRequestRequest, type Target, TaskRequest } from './request.ts';
 import { readSettings } from './settings.ts';
 import { subjectOf } from './subject.ts';
@@ -52,6 +54,7 @@ async function handleRun(deps: Dependencies, task: TaskOf<'run-completed'>, orig
   const { installationId, repository, run } = task;
   const octokit = await deps.github.client(installationId, repository, PERMISSIONS.resolve);
   const pulls = await findPullRequests(octokit, repository, run);
+  if (isBranchRun(task, pulls.length === 0)) await requestRecording(deps, task, origin);
   if (pulls.length === 0) {
     deps.log.info({ repository: repository.id, run: run.id, sha: run.headSha }, 'run belongs to no open pull request');
     const check = await deps.store.checks.find(repository.id, run.headSha);
@@ -86,10 +89,7 @@ async function handleHead(
 ): Promise<void> {
   const { installationId, repository, headSha } = task;
   const target: Target = { installationId, repository };
-  if (task.kind === 'merge-group') {
-    await writeCheck(deps, { target, sha: headSha, pr: 0 }, plainCheck('queue', 'en'), false);
-    return;
-  }
+  if (task.kind === 'merge-group') return handleMergeGroup(deps, task);
   if (task.kind === 'rerun') return handleRerun(deps, task, origin);
   const octokit = await deps.github.client(installationId, repository, PERMISSIONS.read);
   const pull = await readPullRequest(octokit, repository, task.pr);
@@ -385,7 +385,8 @@ async function handleTask(deps: Dependencies, request: WorkRequest): Promise<str
   const { task } = stored;
   switch (task.kind) {
     case 'run-completed':
-      await handleRun(deps, task, request.origin);
+      if (request.subject.startsWith('branch/')) await recordBranchRun(deps, task);
+      else await handleRun(deps, task, request.origin);
       break;
     case 'head-changed':
     case 'merge-group':

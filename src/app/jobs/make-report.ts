@@ -83,7 +83,7 @@ function toReason(error: unknown, artifacts: readonly Artifact[], lang: Lang): N
 }
 
 /** True for errors about the upload, which `toReason` puts into words. */
-function isAboutUpload(error: unknown): boolean {
+export function isAboutUpload(error: unknown): boolean {
   if (error instanceof ProfileUnavailable) return true;
   return error instanceof AdviseError && (error.code.startsWith(ARCHIVE_ERROR) || error.code === 'no-profile');
 }

@@ -36,7 +36,8 @@ export const PullRequestRequest = z.discriminatedUnion('kind', [
     commentId: Id.nullable(),
   }),
   Target.extend({ kind: z.literal('close'), pr: Id, headSha: Sha }),
-  Target.extend({ kind: z.literal('overdue'), pr: Id, headSha: Sha }),
+  /** `pr` 0: the commit of a merge queue. */
+  Target.extend({ kind: z.literal('overdue'), pr: z.number().int().nonnegative(), headSha: Sha }),
 ]);
 export type PullRequestRequest = z.infer<typeof PullRequestRequest>;
 export type AnalyseRequest = Extract<PullRequestRequest, { kind: 'analyse' }>;

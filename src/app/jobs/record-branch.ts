@@ -1,0 +1,124 @@
+import { AdviseError } from '../../base/errors.ts';
+import { matchesAny } from '../../config/glob.ts';
+import { type JobSettings, jobKeyOf, jobOfArtifact, jobsOf } from '../../config/jobs.ts';
+import { chooseArtifacts, listArtifacts } from '../../github/artifacts.ts';
+import { type Octokit, PERMISSIONS } from '../../github/client.ts';
+import type { Task } from '../../github/intake.ts';
+import { Report } from '../../model/report.ts';
+import { renderCheck } from '../../render/check.ts';
+import { renderJobsCheck } from '../../render/jobs.ts';
+import type { ReportComment } from '../../render/views.ts';
+import { evaluateGate } from '../../report/gate.ts';
+import { ancestryOf, type Comparing, findBaseline, withHistory } from './baseline.ts';
+import { writeCheck } from './check-run.ts';
+import type { Dependencies } from './dependencies.ts';
+import { type Candidate, isRunAccepted } from './find-profile.ts';
+import { analyseArtifacts, isAboutUpload, originOf, record } from './make-report.ts';
+import { QUEUE_PR, readQueueRef } from './merge-queue.ts';
+import type { Target } from './request.ts';
+import { readSettings } from './settings.ts';
+import { subjectOf } from './subject.ts';
+
+type RunTask = Extract<Task, { kind: 'run-completed' }>;
+
+/** Events of runs that only those who may write to the repository can set off. */
+const BRANCH_EVENTS = ['push', 'workflow_dispatch', 'schedule', 'repository_dispatch', 'merge_group'];
+
+/**
+ * Whether a run is of a branch of the repository itself, so that its profile may be a baseline: never one of a fork, and never one that a
+ * pull request set off. Of branches other than the default one the settings decide, and most belong to a pull request.
+ */
+export function isBranchRun({ repository, run, defaultBranch }: Omit<RunTask, 'kind' | 'installationId'>, isAlone: boolean): boolean {
+  if (!BRANCH_EVENTS.includes(run.event) || run.headRepoId !== repository.id || run.headBranch === null) return false;
+  return isAlone || run.headBranch === defaultBranch;
+}
+
+/** Asks for the profiles of a branch's run to be kept; the same origin asks once. */
+export async function requestRecording(deps: Dependencies, task: RunTask, origin: string): Promise<void> {
+  const subject = subjectOf.branchRun(task.repository, task.run.id, task.run.attempt);
+  await deps.store.requests.add({ subject, kind: 'record', origin, payload: { task } });
+  await deps.queue.poke(subject);
+}
+
+/** Keeps the profiles of a branch's run, each for its job, and judges the commit of a merge queue that waits for it. */
+export async function recordBranchRun(deps: Dependencies, task: RunTask): Promise<void> {
+  const { installationId, repository, run } = task;
+  const target: Target = { installationId, repository };
+  const octokit = await deps.github.client(installationId, repository, PERMISSIONS.read);
+  const settings = await readSettings(deps, target, run.headSha, octokit);
+  if (!settings.ok) {
+    deps.log.warn({ repository: repository.id, run: run.id }, 'settings of a branch cannot be used, its profile is not kept');
+    return;
+  }
+  const config = settings.value;
+  const queue = readQueueRef(run.headBranch);
+  const branch = run.headBranch!;
+  if (queue === null && branch !== task.defaultBranch && !matchesAny(config.baseline_branches, branch)) return;
+
+  const jobs = jobsOf(config);
+  const all = await listArtifacts(octokit, repository, run.id);
+  const check = await deps.store.checks.find(repository.id, run.headSha);
+  const isJudged = queue !== null && config.merge_queue === 'profile' && check !== null && check.phase !== 'completed';
+  const told: { name: string; view: ReportComment }[] = [];
+  for (const job of jobs) {
+    if (!isRunAccepted(job.config, run)) continue;
+    const artifacts = chooseArtifacts(all, ({ name }) => jobOfArtifact(jobs, name) === job, { id: run.id, headSha: run.headSha });
+    if (artifacts.length === 0) continue;
+    const { id, name, htmlUrl, headSha } = run;
+    const candidate: Candidate = { run: { id, name, htmlUrl, headSha }, artifacts, uploaded: [] };
+    const report = await recordOne(deps, octokit, target, { candidate, job, branch, base: isJudged ? queue.base : null });
+    if (report !== null && isJudged) told.push({ name: job.name ?? '', view: await viewOf(deps, report, queue.pr, run.headSha) });
+  }
+  if (!isJudged || told.length === 0) return;
+  const place = { target, sha: run.headSha, pr: QUEUE_PR };
+  const { view } = told[0]!;
+  const annotatable = (): boolean => false;
+  const rendered =
+    config.jobs === null
+      ? renderCheck({ comment: view, annotatable })
+      : renderJobsCheck({ ...view, state: 'jobs', jobs: told, untouched: [] }, annotatable);
+  await writeCheck(deps, place, { ...rendered, actions: [] }, true);
+}
+
+interface Recording {
+  readonly candidate: Candidate;
+  readonly job: JobSettings;
+  readonly branch: string;
+  /** Branch to compare with and to apply the gate against; null: only kept. */
+  readonly base: string | null;
+}
+
+/** null: the upload cannot be used, which is nobody's fault who waits here. */
+async function recordOne(deps: Dependencies, octokit: Octokit, target: Target, recording: Recording): Promise<Report | null> {
+  const { candidate, job, branch, base } = recording;
+  const { headSha } = candidate.run;
+  const { profiles } = deps.store;
+  const key = jobKeyOf(job);
+  const origin = originOf(candidate);
+  if (base === null && (await profiles.ofCommits(target.repository.id, key, [headSha])).some((one) => one.origin === origin)) return null;
+
+  const comparing: Comparing = { repository: target.repository, job: key, baseRef: base ?? branch, headSha };
+  const compared = base === null ? null : await findBaseline(profiles, ancestryOf(octokit, comparing), comparing, deps.now());
+  const baseline = compared !== null && 'baseline' in compared ? compared.baseline : null;
+  try {
+    const { config } = job;
+    const progress = { tell: () => undefined };
+    const what = { artifacts: candidate.artifacts, config, source: null, progress, baseline, keepsFacts: true };
+    const made = await deps.analysisSlot(() => analyseArtifacts(deps, octokit, target, what));
+    const judged = Report.parse({ ...made.report, gate: made.report.gate ?? evaluateGate(made.report, config.gate) });
+    await record(deps, target, { job: key, sha: headSha, branch, pr: null, trusted: true, origin }, judged, made.facts);
+    deps.log.info({ repository: target.repository.id, branch, sha: headSha, job: key }, 'a profile of a branch is kept');
+    return compared === null ? judged : await withHistory(profiles, comparing, compared, judged);
+  } catch (error) {
+    if (deps.signal.aborted || !(error instanceof AdviseError || isAboutUpload(error))) throw error;
+    deps.log.warn({ err: error, repository: target.repository.id, branch, sha: headSha }, 'a profile of a branch cannot be used');
+    return null;
+  }
+}
+
+async function viewOf(deps: Dependencies, report: Report, pr: number, sha: string): Promise<ReportComment> {
+  const { slug } = await deps.github.identity();
+  const links = { htmlBase: null, report: null };
+  const none = { suggestions: {}, previous: [], baselineMissing: false, fromFork: false, pendingSha: null };
+  return { state: 'report', lang: report.lang, appSlug: slug, pr, sha, links, report, reportHash: '', ...none };
+}
