@@ -86,7 +86,7 @@ export const HOLDINGS = [
     holds:
       'Figures of each profile for its trend (step time, idle share, largest causes), its commit and branch, and for a while its facts: the small digest that a comparison needs.',
     days: 730,
-    until: 'after they were recorded; facts for a shorter time',
+    until: 'after they were recorded; facts of branches 180 days, of pull requests 14 days, 128 MB of a repository at most',
     ofRepository: 'repo_id = $1',
   },
   { table: 'marks', holds: 'When this server was last alive.', days: null, until: 'until it is overwritten', ofRepository: null },

@@ -5,6 +5,13 @@ import { subjectOf } from './subject.ts';
 const DAY = 24 * 3600 * 1000;
 const BATCH = 200;
 const KEEP_REPORTS = 2000;
+/** Profiles of one job of a repository whose figures are kept: ten a day for over a year. */
+const KEEP_PROFILES = 5000;
+/** Pull requests leave their base branch some weeks back at most, and compare with their own pushes for days. */
+const FACTS_DAYS = 180;
+const PULL_REQUEST_FACTS_DAYS = 14;
+/** Of one repository: a hundred profiles of eight ranks. */
+const FACTS_BYTES = 128 * 1024 * 1024;
 
 /** Requests the conclusion of checks whose deadline has passed and wakes work that nobody is woken for. */
 export async function sweep(deps: Dependencies): Promise<void> {
@@ -29,6 +36,13 @@ export async function prune(deps: Dependencies): Promise<void> {
   await deps.store.checks.prune(before('check_runs'));
   await deps.store.pullRequests.prune(before('pull_requests'));
   await deps.store.reports.prune(before('reports'), KEEP_REPORTS);
+  await deps.store.profiles.prune({
+    olderThan: before('profiles'),
+    keep: KEEP_PROFILES,
+    factsOlderThan: deps.now() - FACTS_DAYS * DAY,
+    pullRequestFactsOlderThan: deps.now() - PULL_REQUEST_FACTS_DAYS * DAY,
+    factsBytes: FACTS_BYTES,
+  });
   await deps.store.usage.prune(dayOf(before('usage')));
 }
 
