@@ -5,7 +5,7 @@ import { signedTime } from './comparison.ts';
 import { detailSections, evidenceSource, namesSource, type Places } from './details.ts';
 import { clamp, cleanLine, prose } from './escape.ts';
 import { formatPart, formatPercent, formatSaving, formatTime } from './figures.ts';
-import { costOf, countForm, isCostly, isWarning, numberFindings, sentence, shapeOf } from './standing.ts';
+import { costOf, countForm, isAcknowledged, isCostly, isWarning, numberFindings, sentence, shapeOf, withAcknowledged } from './standing.ts';
 import type {
   AnnotationLevel,
   CheckAnnotation,
@@ -38,7 +38,11 @@ function reportTitle(report: Report): string {
   if (verdict.outcome === 'no-data') return word('check.no-data', lang);
   const costly = report.findings.filter(isCostly).length;
   const warnings = report.findings.filter(isWarning).length;
-  const failed = (x: string): string => (gate?.outcome === 'fail' ? word('check.gate-failed', lang, { x }) : x);
+  const failed = (x: string): string => {
+    const text = withAcknowledged(report, x);
+    return gate?.outcome === 'fail' ? word('check.gate-failed', lang, { x: text }) : text;
+  };
+  const acknowledged = report.findings.filter(isAcknowledged).length;
   if (verdict.outcome === 'incomplete') return failed(incompleteTitle(report, costly + warnings));
   const { comparison } = report;
   if (comparison?.verdict === 'regression' && comparison.deltaMs !== null && comparison.deltaShare !== null) {
@@ -46,6 +50,10 @@ function reportTitle(report: Report): string {
     return failed(word('check.slower', lang, { change: signedTime(comparison.deltaMs), share }));
   }
   const cost = shapeOf(report) === '✅' ? null : costOf(report);
+  if (cost !== null && acknowledged > 0) {
+    const text = word(`check.open.${countForm(costly)}`, lang, { n: costly, acknowledged });
+    return gate?.outcome === 'fail' ? word('check.gate-failed', lang, { x: text }) : text;
+  }
   if (cost !== null && cost.step !== null) {
     const kind = cost.isLikely ? 'causes' : 'bound';
     const { part } = formatPart(cost.text, cost.step);
@@ -112,7 +120,12 @@ function blamedFindings(report: Report): ReadonlySet<string> {
   const because = report.gate.because;
   const counted = numberFindings(report.findings).filter(
     ({ finding }) =>
-      finding.saving !== null && finding.saving.perStepMs.likely !== null && finding.confidence !== 'low' && finding.symptomOf === null,
+      finding.saving !== null &&
+      finding.saving.perStepMs.likely !== null &&
+      finding.confidence !== 'low' &&
+      finding.symptomOf === null &&
+      finding.maturity !== 'preview' &&
+      !isAcknowledged(finding),
   );
   const named = counted.filter(({ finding }) => because.some((reason) => reason.includes(finding.title)));
   if (named.length === 0 && report.comparison?.verdict === 'regression') {
@@ -164,15 +177,21 @@ function findingAnnotation(
   };
 }
 
+/** Columns of an annotation on one line; GitHub takes both or none. */
+export function columns(column: number | null, endColumn: number | null): { start_column?: number; end_column?: number } {
+  return column === null || endColumn === null ? {} : { start_column: column, end_column: endColumn };
+}
+
 function configAnnotations(view: ConfigInvalidComment, annotatable: CheckView['annotatable']): CheckAnnotation[] {
   const title = plainLine(word('check.config', view.lang), 240);
-  return view.problems.slice(0, 50).flatMap(({ line, message }) => {
+  return view.problems.slice(0, 50).flatMap(({ line, column = null, endColumn = null, message }) => {
     if (line === null || !annotatable(view.file, line)) return [];
     return [
       {
         path: view.file,
         start_line: line,
         end_line: line,
+        ...columns(column, endColumn),
         annotation_level: 'failure' as const,
         title,
         message: plainLine(message, 1200),
@@ -188,7 +207,7 @@ function annotationsOf(view: CommentView, annotatable: CheckView['annotatable'])
   const { report } = view;
   const blamed = blamedFindings(report);
   return numberFindings(report.findings)
-    .filter(({ finding }) => finding.symptomOf === null)
+    .filter(({ finding }) => finding.symptomOf === null && !isAcknowledged(finding))
     .map(({ finding }) => findingAnnotation(finding, report, blamed, annotatable))
     .filter((annotation) => annotation !== null);
 }

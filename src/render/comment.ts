@@ -1,9 +1,11 @@
+import { CONFIG_PATH } from '../config/schema.ts';
+import { REGRESSION } from '../model/acknowledgement.ts';
 import type { Lang } from '../model/lang.ts';
-import type { Finding, Location, Report } from '../model/report.ts';
+import type { Acknowledged, Finding, Location, Report } from '../model/report.ts';
 import { BODY_BUDGET, fitSections } from './budget.ts';
 import { type ComparisonRow, comparisonView } from './comparison.ts';
-import { cell, clampProse, code, fenced, joinMarkdown, link, markdown, plain, prose, SafeMarkdown } from './escape.ts';
-import { formatPercent, formatSaving, formatTime } from './figures.ts';
+import { cell, clamp, clampProse, code, fenced, joinMarkdown, link, markdown, plain, prose, SafeMarkdown } from './escape.ts';
+import { formatEstimate, formatPercent, formatSaving, formatTime } from './figures.ts';
 import {
   barCells,
   barLegend,
@@ -12,6 +14,7 @@ import {
   countForm,
   countsSentence,
   gateSentence,
+  isAcknowledged,
   isCostly,
   isWarning,
   type NumberedFinding,
@@ -44,6 +47,8 @@ const CHANGE_MAX = 110;
 const PATH_MAX = 24;
 /** Characters of evidence per cause; the check run carries all of it. */
 const EVIDENCE_MAX = 420;
+const ACKNOWLEDGED_SHOWN = 20;
+const REASON_MAX = 200;
 
 /** Browsers break a line after the dash of a range; this keeps it whole in a narrow column. */
 const WORD_JOINER = '&#8288;';
@@ -201,10 +206,54 @@ function fixedModel(
   return { fixed, fixedTitle: word(`fold.fixed.${countForm(gone.length)}`, lang, { sha: shortSha(sha), n: gone.length }) };
 }
 
+/** What is accepted, by whom and until when, with its cost then and now. */
+function acknowledgedModel(report: Report): { rows: object[]; title: string; note: string } | null {
+  const { lang, comparison } = report;
+  const cost = (perStepMs: { likely: number | null; ceiling: number } | null): SafeMarkdown => {
+    if (perStepMs === null) return prose(word('cause.none', lang));
+    return prose(perStepMs.likely === null ? formatSaving(perStepMs, lang).headline : formatEstimate(perStepMs.likely));
+  };
+  const row = (number: string, title: string, now: SafeMarkdown, given: Acknowledged): object => {
+    const who = given.by === null ? prose(word('ack.settings', lang)) : code(clamp(given.by, 60));
+    const until = given.until ?? (given.by === null ? null : word('ack.until-grows', lang));
+    return {
+      number: prose(number),
+      cause: markdown`~~${cell(title, TITLE_MAX)}~~`,
+      now,
+      before: cost(given.saving),
+      by: until === null ? who : joinMarkdown([who, prose(until)], lang === 'en' ? ', ' : '，'),
+      reason: given.reason === '' ? prose(word('cause.none', lang)) : plain(given.reason, REASON_MAX),
+    };
+  };
+  const known = numberFindings(report.findings).filter(({ finding }) => isAcknowledged(finding));
+  const rows = known
+    .slice(0, ACKNOWLEDGED_SHOWN)
+    .map(({ number, finding }) => row(String(number), finding.title, cost(finding.saving?.perStepMs ?? null), finding.acknowledged!));
+  const slower = comparison?.acknowledged;
+  if (slower !== undefined && known.every(({ finding }) => finding.rule !== REGRESSION)) {
+    const now = comparison!.deltaMs === null ? null : { likely: comparison!.deltaMs, ceiling: comparison!.deltaMs };
+    rows.push(row('–', word('ack.regression', lang), cost(now), slower));
+  }
+  if (rows.length === 0) return null;
+  const given = known.map(({ finding }) => finding.acknowledged!).concat(slower ?? []);
+  const first = known.find(({ finding }) => finding.acknowledged!.by !== null)?.number ?? REGRESSION;
+  const notes = [
+    ...(given.some(({ by }) => by !== null) ? [word('ack.rule', lang, { undo: `/npu-advise unack ${first}` })] : []),
+    ...(given.some(({ by }) => by === null) ? [word('ack.muted', lang, { file: CONFIG_PATH })] : []),
+  ];
+  if (known.length > ACKNOWLEDGED_SHOWN)
+    rows.push({ ...row('…', '…', cost(null), known[0]!.finding.acknowledged!), by: prose('…'), reason: prose('…') });
+  const n = Math.max(known.length, 1);
+  return { rows, title: word(`ack.title.${countForm(n)}`, lang, { n }), note: notes.join(lang === 'en' ? ' ' : '') };
+}
+
 function quietText(report: Report): string {
   const { lang, job } = report;
   const floorMs = reportingFloorMs(job);
   const floor = formatTime(floorMs);
+  if (job.stepTimeMs !== null && report.findings.some(isAcknowledged)) {
+    return word('quiet.acknowledged', lang, { step: formatTime(job.stepTimeMs), floor });
+  }
   if (job.stepTimeMs === null) return word('quiet.plain', lang, { floor });
   const small = report.findings.filter(isCostly).length;
   if (small > 0) return word(`quiet.small.${countForm(small)}`, lang, { step: formatTime(job.stepTimeMs), n: small });
@@ -272,7 +321,11 @@ function reportSections(view: ReportComment): Section[] {
   const numbers = new Map(numbered.map(({ number, finding }) => [finding.id, number]));
   const isQuiet = shapeOf(report) === '✅';
   const shown = isQuiet ? [] : numbered.filter(({ finding }) => isCostly(finding) || isWarning(finding)).slice(0, CAUSES_SHOWN);
-  const more = numbered.length - shown.length;
+  const acked = numbered
+    .filter(({ finding }) => isAcknowledged(finding))
+    .slice(0, 60)
+    .map(({ finding }) => token(finding.id));
+  const more = numbered.filter(({ finding }) => !isAcknowledged(finding)).length - shown.length;
   const isIncomplete = report.verdict.outcome === 'incomplete' || report.verdict.outcome === 'no-data';
   const comparison = comparisonModel(report);
   // the table of the comparison holds what the bar would show
@@ -292,6 +345,7 @@ function reportSections(view: ReportComment): Section[] {
         .slice(0, 60)
         .map(({ finding }) => token(finding.id))
         .join(','),
+      acked: acked.length === 0 ? null : acked.join(','),
       partial: report.verdict.outcome === 'incomplete' ? '1' : null,
     }),
     heading: heading(shapeOf(report), verdictSentence(report, shortSha(sha)), lang),
@@ -308,6 +362,7 @@ function reportSections(view: ReportComment): Section[] {
       change: changeCell(finding, view),
     })),
     total: isQuiet ? null : totalSentence(report),
+    acknowledged: acknowledgedModel(report),
     missing,
     missingMore: missingMore > 0 ? word(`missing.more.${countForm(missingMore)}`, lang, { n: missingMore }) : null,
     openMissing: isIncomplete && missing.length > 0,

@@ -2,9 +2,9 @@ import { formatBytes } from '../base/phrase.ts';
 import type { Lang } from '../model/lang.ts';
 import type { BreakdownRow, Edit, Evidence, Finding, Location, Recommendation, Report } from '../model/report.ts';
 import { comparisonView } from './comparison.ts';
-import { code, fenced, joinMarkdown, link, markdown, plain, prose, type SafeMarkdown } from './escape.ts';
+import { clampProse, code, fenced, joinMarkdown, link, markdown, plain, prose, type SafeMarkdown } from './escape.ts';
 import { formatColumnMs, formatEstimate, formatPercent, formatSavingLine, formatTime } from './figures.ts';
-import { countForm, countsSentence, isCostly, numberFindings, ranksPhrase, representativeRows, sentence, stopped } from './standing.ts';
+import { costsTime, countForm, countsSentence, numberFindings, ranksPhrase, representativeRows, sentence, stopped } from './standing.ts';
 import { renderSections, type Section } from './templates.ts';
 import { baseLine, trendRows, trendTitle } from './trend.ts';
 import { type Word, word } from './words.ts';
@@ -55,7 +55,7 @@ export function findingFacts(finding: Finding, report: Report, numbers: Readonly
   const cause = finding.symptomOf === null ? undefined : numbers.get(finding.symptomOf);
   if (cause !== undefined) facts.push(word('detail.symptom', lang, { n: cause }));
   if (finding.saving === null) facts.push(word('detail.saves-nothing', lang));
-  else if (isCostly(finding)) {
+  else if (costsTime(finding)) {
     const saving = formatSavingLine(finding.saving.perStepMs, lang);
     facts.push(word('detail.saves', lang, { saving, share: formatPercent(finding.saving.shareOfStep, lang) }));
   }
@@ -143,7 +143,8 @@ function sureText(finding: Finding, lang: Lang): string {
 
 /** The line above a finding: number, severity, title. */
 function findingHead(number: number, finding: Finding, lang: Lang): SafeMarkdown {
-  return markdown`${number}. ${prose(word(`severity.${finding.severity}`, lang))} · ${prose(finding.title, 240)}`;
+  const title = finding.acknowledged === undefined ? finding.title : word('ack.mark', lang, { title: clampProse(finding.title, 200) });
+  return markdown`${number}. ${prose(word(`severity.${finding.severity}`, lang))} · ${prose(title, 240)}`;
 }
 
 function findingModels(report: Report, places: Places): object[] {
@@ -164,6 +165,14 @@ function findingModels(report: Report, places: Places): object[] {
     sure: sureText(finding, lang),
     caveats: finding.caveats,
   }));
+}
+
+/** One finding with its proof and its change. null: the report does not hold it. */
+export function explainFinding(report: Report, id: string, places: Places): Section[] | null {
+  const { lang, findings } = report;
+  const models = findingModels(report, places);
+  const index = numberFindings(findings).findIndex(({ finding }) => finding.id === id);
+  return index < 0 ? null : renderSections('explain', { lang, findings: [models[index]!] });
 }
 
 /** One row of the step table, ready to print. */

@@ -20,12 +20,13 @@ export interface NumberedFinding {
   readonly finding: Finding;
 }
 
-/** Causes by severity, then headline saving; findings that another one explains come last. */
+/** Causes by severity, then headline saving; findings that another one explains come later, acknowledged ones last. */
 export function numberFindings(findings: readonly Finding[]): NumberedFinding[] {
   const weight = (finding: Finding): number => (finding.saving === null ? 0 : headlineMs(finding.saving));
   return [...findings]
     .sort(
       (a, b) =>
+        Number(isAcknowledged(a)) - Number(isAcknowledged(b)) ||
         Number(a.symptomOf !== null) - Number(b.symptomOf !== null) ||
         SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity] ||
         weight(b) - weight(a),
@@ -33,14 +34,24 @@ export function numberFindings(findings: readonly Finding[]): NumberedFinding[] 
     .map((finding, i) => ({ number: i + 1, finding }));
 }
 
+/** True for a finding that a person, or the settings, accept. */
+export function isAcknowledged(finding: Finding): boolean {
+  return finding.acknowledged !== undefined;
+}
+
 /** True for a finding that costs time and is not explained by another. */
-export function isCostly(finding: Finding): boolean {
+export function costsTime(finding: Finding): boolean {
   return finding.symptomOf === null && finding.saving !== null && headlineMs(finding.saving) > 0;
 }
 
-/** True for a finding that costs no measurable time but wants a reader: it will crash or change numbers. */
+/** True for an open finding that costs time. */
+export function isCostly(finding: Finding): boolean {
+  return costsTime(finding) && !isAcknowledged(finding);
+}
+
+/** True for an open finding that costs no measurable time but wants a reader: it will crash or change numbers. */
 export function isWarning(finding: Finding): boolean {
-  return finding.symptomOf === null && !isCostly(finding) && finding.severity !== 'info';
+  return finding.symptomOf === null && !costsTime(finding) && finding.severity !== 'info' && !isAcknowledged(finding);
 }
 
 export type Shape = '✅' | '⚠️' | '❌' | '❔' | '⏳';
@@ -101,6 +112,9 @@ function costSentence(report: Report, n: number): string | null {
   if (cost === null) return null;
   const form = countForm(n);
   const kind = cost.isLikely ? 'cost' : 'bound';
+  if (cost.isLikely && cost.step !== null && report.findings.some(isAcknowledged)) {
+    return word(`heading.open.${form}`, report.lang, { n, cost: cost.text, step: cost.step, article: articleFor(cost.step) });
+  }
   if (cost.step === null || cost.share === null) return word(`heading.${kind}-only.${form}`, report.lang, { n, cost: cost.text });
   return word(`heading.${kind}.${form}`, report.lang, {
     n,
@@ -125,8 +139,14 @@ export function verdictSentence(report: Report, shortSha: string | null = null):
   const costly = report.findings.filter(isCostly).length;
   const warnings = report.findings.filter(isWarning).length;
   const failed = report.gate?.outcome === 'fail';
-  const body = causesSentence(report, costly, warnings);
+  const body = withAcknowledged(report, causesSentence(report, costly, warnings));
   return failed ? word('heading.gate-failed', lang, { x: body }) : body;
+}
+
+/** A verdict, and how many findings are acknowledged beside it. */
+export function withAcknowledged(report: Report, text: string): string {
+  const n = report.findings.filter(isAcknowledged).length;
+  return n === 0 ? text : word('heading.acknowledged', report.lang, { x: text, n });
 }
 
 function causesSentence(report: Report, costly: number, warnings: number): string {

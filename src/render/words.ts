@@ -37,6 +37,15 @@ export const WORDS = {
     en: '{n:int} causes cost up to {cost:text} of {article:text} {step:text} step ({share:text})',
     zh: '{n:int} 个原因让每个迭代（{step:text}）最多多花 {cost:text}（{share:text}）',
   },
+  'heading.open.one': {
+    en: '1 open cause, about {cost:text} of {article:text} {step:text} step',
+    zh: '1 个原因待处理，每迭代约 {cost:text}（共 {step:text}）',
+  },
+  'heading.open.many': {
+    en: '{n:int} open causes, about {cost:text} of {article:text} {step:text} step',
+    zh: '{n:int} 个原因待处理，每迭代约 {cost:text}（共 {step:text}）',
+  },
+  'heading.acknowledged': { en: '{x:text} · {n:int} acknowledged', zh: '{x:text} · {n:int} 个已确认' },
   'heading.cost-only.one': { en: '1 cause costs about {cost:text} per step', zh: '1 个原因让每个迭代多花约 {cost:text}' },
   'heading.cost-only.many': { en: '{n:int} causes cost about {cost:text} per step', zh: '{n:int} 个原因让每个迭代多花约 {cost:text}' },
   'heading.bound-only.one': { en: '1 cause costs up to {cost:text} per step', zh: '1 个原因让每个迭代最多多花 {cost:text}' },
@@ -94,6 +103,10 @@ export const WORDS = {
     en: 'Step {step:text}. No cause costs 2\u00a0% of it; {n:int} smaller ones are in the full report.',
     zh: '迭代 {step:text}。没有占 2% 以上的原因；另有 {n:int} 个较小的原因见完整报告。',
   },
+  'quiet.acknowledged': {
+    en: 'Step {step:text}. No open cause above the reporting floor of {floor:text}.',
+    zh: '迭代 {step:text}。没有超过报告下限 {floor:text} 的待处理原因。',
+  },
   'quiet.plain': { en: 'No cause above the reporting floor of {floor:text}.', zh: '没有超过报告下限 {floor:text} 的原因。' },
 
   // cause table
@@ -123,6 +136,27 @@ export const WORDS = {
   'total.bound': { en: 'Together at most {ceiling:text}.', zh: '合计最多 {ceiling:text}。' },
   'more.one': { en: '1 more cause in the full report.', zh: '另有 1 个原因见完整报告。' },
   'more.many': { en: '{n:int} more causes in the full report.', zh: '另有 {n:int} 个原因见完整报告。' },
+
+  // acknowledged
+  'ack.title.one': { en: '1 acknowledged', zh: '1 个已确认' },
+  'ack.title.many': { en: '{n:int} acknowledged', zh: '{n:int} 个已确认' },
+  'ack.mark': { en: '{title:text} (acknowledged)', zh: '{title:text}（已确认）' },
+  'ack.now': { en: 'Now', zh: '当前' },
+  'ack.then': { en: 'When acknowledged', zh: '确认时' },
+  'ack.by': { en: 'By, until', zh: '确认人，有效期' },
+  'ack.reason': { en: 'Reason', zh: '理由' },
+  'ack.settings': { en: 'settings', zh: '配置' },
+  'ack.until-grows': { en: 'until it grows', zh: '耗时增长前有效' },
+  'ack.rule': {
+    en: 'Each comes back by itself when its cost grows by more than 10\u00a0% and the noise, or the date passes. Undo: {undo:code}.',
+    zh: '耗时增长超过 10% 与噪声，或到期后会自动恢复。撤销：{undo:code}。',
+  },
+  'ack.muted': {
+    en: 'Those of the settings are muted in {file:code} of the base branch.',
+    zh: '标为配置的结果由基线分支的 {file:code} 静默。',
+  },
+  'ack.regression': { en: 'Each step is slower than in the baseline', zh: '每个迭代比基线慢' },
+  'section.acknowledged': { en: 'acknowledged causes', zh: '已确认的原因' },
 
   // missing
   'missing.title': { en: 'What this profile could not tell', zh: '这份 profile 无法回答的问题' },
@@ -326,6 +360,11 @@ export const WORDS = {
     zh: '正在读取 {sha:text} 的 profile：{ranks:int} / {all:int} 张卡',
   },
   'check.progress.diagnose': { en: 'Looking for causes in profile of {sha:text}', zh: '正在分析 {sha:text} 的 profile：查找原因' },
+  'check.open.one': { en: '1 open cause, {acknowledged:int} acknowledged', zh: '1 个原因待处理，{acknowledged:int} 个已确认' },
+  'check.open.many': {
+    en: '{n:int} open causes, {acknowledged:int} acknowledged',
+    zh: '{n:int} 个原因待处理，{acknowledged:int} 个已确认',
+  },
   'check.causes.one': { en: '1 cause, about {part:text} of {step:text} per step', zh: '1 个原因，每迭代约 {cost:text}（共 {step:text}）' },
   'check.causes.many': {
     en: '{n:int} causes, about {part:text} of {step:text} per step',
@@ -453,6 +492,11 @@ export const WORDS = {
   'error.again': { en: '`/npu-advise rerun` tries again.', zh: '`/npu-advise rerun` 可重试。' },
   'error.id': { en: 'Operator log: {id:code}', zh: '运维日志编号：{id:code}' },
   'settings.title.valid': { en: 'Settings are valid', zh: '配置有效' },
+  'settings.title.uncertain': { en: 'Settings cannot be checked in full', zh: '配置无法完整检查' },
+  'settings.uncertain': {
+    en: '{file:code} itself is valid; what it extends cannot be read here.',
+    zh: '{file:code} 本身有效，但此处无法读取它继承的配置。',
+  },
   'settings.title.invalid': { en: 'Settings are invalid', zh: '配置无效' },
   'settings.valid': { en: '{file:code} can be used as this pull request writes it.', zh: '本 PR 修改后的 {file:code} 可以使用。' },
   'settings.invalid': {

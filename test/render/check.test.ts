@@ -6,7 +6,7 @@ import { renderComment } from '../../src/render/comment.ts';
 import { renderMarkdown } from '../../src/render/markdown.ts';
 import { renderText } from '../../src/render/text.ts';
 import type { CommentView, ReportComment } from '../../src/render/views.ts';
-import { breakdownRow, caseA, caseB, caseC, caseD, caseE, finding, LINKS, report, reportComment, SHA } from './reports.ts';
+import { breakdownRow, caseA, caseB, caseC, caseD, caseE, caseF, finding, LINKS, report, reportComment, SHA } from './reports.ts';
 
 const everywhere = (): boolean => true;
 
@@ -32,6 +32,8 @@ describe('the check run', () => {
     ['zh', caseC('zh'), '无需修改，每迭代 741 ms', 'success'],
     ['en', caseD('en'), 'Incomplete profile: 6 of 8 ranks, 1 cause', 'neutral'],
     ['zh', caseD('zh'), 'profile 不完整：6/8 张卡，1 个原因', 'neutral'],
+    ['en', caseF('en'), '1 open cause, 2 acknowledged', 'success'],
+    ['zh', caseF('zh'), '1 个原因待处理，2 个已确认', 'success'],
     ['en', caseE('en'), 'No profile arrived', 'neutral'],
     ['zh', caseE('zh'), '没有收到 profile', 'neutral'],
     ['en', withGate(caseA('en'), 'fail'), 'Gate failed: 3 causes, about 132 of 812 ms per step', 'failure'],

@@ -3,7 +3,21 @@ import { LANGS, type Lang } from '../../src/model/lang.ts';
 import { commentMarker, publicPath, readCommentState, renderComment } from '../../src/render/comment.ts';
 import type { CommentView } from '../../src/render/views.ts';
 import { gfm } from './page.ts';
-import { caseA, caseB, caseC, caseD, caseE, comparison, finding, LINKS, report, reportComment, SHA, threeCauses } from './reports.ts';
+import {
+  caseA,
+  caseB,
+  caseC,
+  caseD,
+  caseE,
+  caseF,
+  comparison,
+  finding,
+  LINKS,
+  report,
+  reportComment,
+  SHA,
+  threeCauses,
+} from './reports.ts';
 
 const NEXT = '7d01e5b2a4c6f8091a2b3c4d5e6f708192a3b4c5';
 
@@ -18,6 +32,7 @@ const CASES: Readonly<Record<string, (lang: Lang) => CommentView>> = {
   c: caseC,
   d: caseD,
   e: caseE,
+  f: caseF,
   'gate-failed': (lang) => {
     const a = caseA(lang);
     const because =

@@ -79,6 +79,11 @@ export function reportOf(text: string): Report {
       hostile,
       finding({ ...hostile, id: text, ranks: [], locations: [], saving: null }),
       finding({ ...hostile, id: `${text}2`, ranks: [5], locations: [] }),
+      finding({
+        ...hostile,
+        id: `${text}3`,
+        acknowledged: { by: text, at: '2026-11-20', until: null, reason: text, saving: { likely: 1, ceiling: 2 } },
+      }),
     ],
     checked: [
       { rule: text, outcome: 'notApplicable', reason: text },

@@ -459,6 +459,42 @@ export function caseC(lang: Lang): ReportComment {
   );
 }
 
+/** Wireframe (f): one open cause, one acknowledged by a person until a day, one muted by the settings, gate passed. */
+export function caseF(lang: Lang): ReportComment {
+  const a = caseA(lang);
+  const say = (en: string, zh: string): string => (lang === 'en' ? en : zh);
+  const [first, second, third] = threeCauses(lang) as [Finding, Finding, Finding];
+  const saving = { likely: 37, ceiling: 44 };
+  const until = '2027-01-31';
+  const findings: Finding[] = [
+    first,
+    {
+      ...second,
+      acknowledged: { by: 'alice', at: '2026-11-20', until, reason: say('card replacement is booked', '已安排换卡'), saving },
+    },
+    {
+      ...third,
+      acknowledged: {
+        by: null,
+        at: null,
+        until: null,
+        reason: say('BatchNorm buffers must stay equal', 'BatchNorm buffer 必须一致'),
+        saving: null,
+      },
+    },
+  ];
+  return {
+    ...a,
+    baselineMissing: false,
+    report: {
+      ...a.report,
+      findings,
+      totals: { ...a.report.totals, claimedMsPerStep: { likely: 94, ceiling: 118 } },
+      gate: { outcome: 'pass', because: [say('no cause with a known saving is over the limit', '没有可量化的原因超过上限')] },
+    },
+  };
+}
+
 /** Wireframe (d): six of eight ranks, one cause. */
 export function caseD(lang: Lang): ReportComment {
   const say = (en: string, zh: string): string => (lang === 'en' ? en : zh);

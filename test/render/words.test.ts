@@ -86,7 +86,7 @@ describe('templates', () => {
     const calls = [...text.matchAll(/\{\{([^}]*)\}\}/g)].map(([, inside]) => inside!.trim());
     for (const call of calls) {
       expect(call).toMatch(
-        /^(#if [\w.]+|#each [\w.]+|\/if|\/each|else|> (missing|comparison)|(md|cell|code|raw|html) [\w.]+|t "[\w.-]+"|section "[\w-]+")$/,
+        /^(#if [\w.]+|#each [\w.]+|\/if|\/each|else|> (missing|comparison|finding)|(md|cell|code|raw|html) [\w.]+|t "[\w.-]+"|section "[\w-]+")$/,
       );
     }
   });
