@@ -1,11 +1,13 @@
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
 import type { Edit } from '../model/report.ts';
+import type { SourceTree } from '../model/source-tree.ts';
 import { argumentOf } from '../source/calls.ts';
+import { keywordSteps } from '../source/edit-call.ts';
 import { findCallSites } from '../source/find-in-tree.ts';
-import { insertKeyword } from '../source/insert-keyword.ts';
+import { offer, type Proposal } from './reading/offers.ts';
 import { words } from './reading/params.ts';
-import { placesOf, provenFiles, toEdit } from './reading/places.ts';
+import { placesOf, provenFiles } from './reading/places.ts';
 import { isReleaseAtLeast } from './reading/versions.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { apiPage } from './wording/documents.ts';
@@ -103,20 +105,20 @@ with profiler as prof:
 }
 
 /** The one edit that is only an addition: a schedule that would capture for ever. */
-function repeatEdits(context: RemedyContext, proven: readonly string[]): Edit[] {
-  if (context.source === null) return [];
-  return findCallSites(context.source, [SCHEDULE], proven).sites.flatMap(({ module, call }): Edit[] => {
+function repeatEdits(finding: Parameters<Remedy['advise']>[0], source: SourceTree): Edit[] {
+  const proposals = findCallSites(source, [SCHEDULE], provenFiles(finding)).sites.flatMap(({ module, call }): Proposal[] => {
     // `repeat` is the fourth positional argument.
     if (call.name === null || argumentOf(call, 'repeat', 3) !== null) return [];
-    const { edit } = insertKeyword(module, call, 'repeat', '1');
-    return edit === null ? [] : [toEdit(edit, 'comment-only')];
+    const { steps } = keywordSteps(module, call, [{ keyword: 'repeat', value: '1' }]);
+    return steps === null ? [] : [{ module, node: call.node, steps, isSafe: true }];
   });
+  return offer(proposals, finding, source);
 }
 
 function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
   const missing = words(context.params, 'missing', 12);
   const proven = provenFiles(finding);
-  const edits = missing.includes('repeat') ? repeatEdits(context, proven) : [];
+  const edits = missing.includes('repeat') && context.source !== null ? repeatEdits(finding, context.source) : [];
   const asks = RANKED.filter((word) => missing.includes(word)).map((word) => ASKS[word]!);
   const sites = context.source === null ? [] : findCallSites(context.source, [PROFILE], proven).sites;
   return {

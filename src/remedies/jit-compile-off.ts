@@ -3,11 +3,15 @@ import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
 import type { Edit } from '../model/report.ts';
 import { argumentOf } from '../source/calls.ts';
+import { insertAfter } from '../source/edit-statement.ts';
 import { type CallSite, findCallSites } from '../source/find-in-tree.ts';
+import { pythonFilesWith } from '../source/python-files.ts';
 import { isAside } from '../source/readable-paths.ts';
 import { replaceLiteral } from '../source/replace-literal.ts';
+import { type PyModule, type PyNode, partsOf, textOf } from '../source/syntax-tree.ts';
 import { settingsOf } from './reading/launch-settings.ts';
-import { choice } from './reading/params.ts';
+import { offer } from './reading/offers.ts';
+import { choice, count } from './reading/params.ts';
 import { bySupport, placesOf, provenFiles, toEdit } from './reading/places.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { apiPage, variablePage } from './wording/documents.ts';
@@ -63,6 +67,40 @@ function editsFor(calls: Calls, finding: Parameters<Remedy['advise']>[0], contex
       context.source!.inDiff(module.path, call.span.startLine, call.span.endLine);
     return [toEdit(edit, isSafe ? 'suggestion' : 'comment-only')];
   });
+}
+
+/** Compile events per step from which the switch is worth a line in the entry script. */
+const MANY = 20;
+
+/**
+ * No call sets the mode: two lines behind the import of torch_npu in the entry script. Only where the hardware compiles by default; on the
+ * others somebody turned it on, out of sight.
+ */
+function topEdits(calls: Calls, finding: Parameters<Remedy['advise']>[0], context: RemedyContext, isElsewhere: boolean): Edit[] {
+  const { source, soc, params } = context;
+  if (source === null || soc !== 'gen-1' || isElsewhere || calls.on.length + calls.off.length + calls.other.length > 0) return [];
+  if ((count(params, 'calls') ?? 0) < MANY) return [];
+  const proven = provenFiles(finding);
+  const { modules, failures } = pythonFilesWith(source, ['import torch_npu'], (path) => !isAside(path) || proven.includes(path));
+  const entries = modules.flatMap((module) => {
+    const statement = importAtTop(module);
+    const isEntry = proven.includes(module.path) || /^if __name__\s*==/m.test(module.text);
+    return statement !== null && isEntry && !module.text.includes('allow_internal_format') ? [{ module, node: statement }] : [];
+  });
+  const [entry, ...others] = entries;
+  if (entry === undefined || others.length > 0) return [];
+  const { steps } = insertAfter(entry.module, entry.node, TOP_LINES);
+  // Private formats speed convolutions up on this hardware: whether to give them up is to be measured.
+  const convolves = source.paths.some((path) => /\bConv[123]d\b|\bconv[123]d\(|torchvision|\btimm\b/.test(source.read(path) ?? ''));
+  const isSafe = choice(params, 'shapes', ['dynamic']) !== null && !convolves && failures.length === 0;
+  return steps === null ? [] : offer([{ ...entry, steps, isSafe }], finding, source);
+}
+
+const TOP_LINES = ['torch_npu.npu.set_compile_mode(jit_compile=False)', 'torch_npu.npu.config.allow_internal_format = False'];
+
+/** `import torch_npu` on a line of its own, at the top level. */
+function importAtTop(module: PyModule): PyNode | null {
+  return partsOf(module.root).find((node) => node.kind === 'import_statement' && textOf(module, node) === 'import torch_npu') ?? null;
 }
 
 const COMPILES = both('Operators are compiled online during the measured steps.', '所测迭代中仍在在线编译算子。');
@@ -175,7 +213,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       apiPage('torch_npu-npu/（beta）torch_npu-npu-set_compile_mode'),
       ...(canCompileByMode ? [variablePage('op_compilation/ACL_OP_COMPILER_CACHE_DIR')] : []),
     ],
-    edits: editsFor(calls, finding, context),
+    edits: [...editsFor(calls, finding, context), ...topEdits(calls, finding, context, factory.length > 0)],
     locations: [
       ...placesOf([...calls.on, ...calls.other, ...calls.off]),
       ...factory.map(({ file, line }) => ({ file, line, symbol: null })),

@@ -1,8 +1,10 @@
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
+import { argumentOf } from '../source/calls.ts';
+import { findCallSites } from '../source/find-in-tree.ts';
 import { settingsOf, withValue } from './reading/launch-settings.ts';
 import { flag } from './reading/params.ts';
-import { toEdit } from './reading/places.ts';
+import { placesOf, provenFiles, toEdit } from './reading/places.ts';
 import { sinceNote } from './reading/versions.ts';
 import { AFFINITY_NOTE } from './wording/affinity.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
@@ -33,6 +35,16 @@ const GRAPHS_RUN = both(
 );
 const SERVE = `compilation_config = {"cudagraph_mode": "FULL_DECODE_ONLY"}  # vllm serve takes it as --compilation-config`;
 
+const DDP = 'torch.nn.parallel.DistributedDataParallel';
+const UNUSED = both(
+  '`find_unused_parameters=True` walks the whole graph in every step: pass False where every parameter takes part.',
+  '`find_unused_parameters=True` 每个迭代都遍历整个计算图：所有参数都参与计算时改为 False。',
+);
+const UNUSED_HOLDS = both(
+  'A run with `TORCH_DISTRIBUTED_DEBUG=DETAIL` names no unused parameter, on any rank and branch.',
+  '以 `TORCH_DISTRIBUTED_DEBUG=DETAIL` 运行时，任何卡、任何分支都没有未使用的参数。',
+);
+
 const CHECK = both(
   'Check: the card waits less for launches in the next profile, captured without call stacks.',
   '验证：下一次不采集调用栈的 profile 中，NPU 等待下发的时间缩短。',
@@ -46,12 +58,18 @@ function affinity(context: RemedyContext, current: string | null): L10n | null {
 
 const given = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-function advise(_: unknown, context: RemedyContext): Advice {
+function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
   const { params, source } = context;
   if (flag(params, 'inference') === true) return forInference();
   const queue = taskQueue(context, given(params.taskQueue), 'first');
   const bind = affinity(context, given(params.affinity));
   const graph = graphLaunch(context);
+  const unused =
+    source === null
+      ? []
+      : findCallSites(source, [DDP], provenFiles(finding)).sites.filter(
+          ({ call }) => argumentOf(call, 'find_unused_parameters', 6)?.valueKind === 'true',
+        );
   const low =
     source === null || queue === null ? [] : settingsOf(source, 'TASK_QUEUE_ENABLE').filter(({ value }) => value === '0' || value === '1');
   const lines = [queue === null ? null : 'export TASK_QUEUE_ENABLE=2', bind === null ? null : 'export CPU_AFFINITY_CONF=2'].filter(
@@ -59,7 +77,7 @@ function advise(_: unknown, context: RemedyContext): Advice {
   );
   return {
     title: TITLE,
-    text: prose(WHY, queue, bind, graph, BATCH, CHECK),
+    text: prose(WHY, queue, bind, unused.length > 0 ? UNUSED : null, graph, BATCH, CHECK),
     code: lines.length === 0 ? null : `# launch script, before python starts\n${lines.join('\n')}`,
     preconditions: listed(
       queue === null
@@ -69,6 +87,7 @@ function advise(_: unknown, context: RemedyContext): Advice {
             '显存有余量：级别 2 会提高峰值。在 Python 中须在 `import torch_npu` 之前设置。',
           ),
       bind === null ? null : AFFINITY_NOTE,
+      unused.length > 0 ? UNUSED_HOLDS : null,
       graph === null
         ? null
         : both('Shapes do not change from step to step where graphs are captured.', '使用图捕获时，各迭代的 shape 不变。'),
@@ -79,7 +98,7 @@ function advise(_: unknown, context: RemedyContext): Advice {
       ...(graph === null ? [] : [torchNpuPage('user_guide/torch_compile/overview.md')]),
     ],
     edits: low.length === 1 ? [toEdit(withValue(low[0]!, '2'), 'comment-only')] : [],
-    locations: low.slice(0, 8).map(({ file, line }) => ({ file, line, symbol: null })),
+    locations: [...placesOf(unused), ...low.slice(0, 8).map(({ file, line }) => ({ file, line, symbol: null }))],
   };
 }
 
@@ -106,6 +125,13 @@ function forInference(): Advice {
 export default {
   id: 'launch-settings',
   title: TITLE,
-  apis: ['TASK_QUEUE_ENABLE', 'CPU_AFFINITY_CONF', 'torch_npu.npu.set_compile_mode(jit_compile)', 'torch.compile'],
+  apis: [
+    'TASK_QUEUE_ENABLE',
+    'CPU_AFFINITY_CONF',
+    'TORCH_DISTRIBUTED_DEBUG',
+    'torch_npu.npu.set_compile_mode(jit_compile)',
+    'torch.compile',
+    `${DDP}(find_unused_parameters)`,
+  ],
   advise,
 } satisfies Remedy;

@@ -1,6 +1,9 @@
 import { quoteLiteral } from '../base/phrase.ts';
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
+import type { SourceTree } from '../model/source-tree.ts';
+import type { LineEdit } from '../source/line-edit.ts';
+import { isAside } from '../source/readable-paths.ts';
 import { type Setting, settingsOf, withValue } from './reading/launch-settings.ts';
 import { choice } from './reading/params.ts';
 import { toEdit } from './reading/places.ts';
@@ -179,7 +182,16 @@ function repair(name: string, soc: RemedyContext['soc']): L10n {
   }
 }
 
-function advise(_: unknown, context: RemedyContext): Advice | null {
+/** The file without an `export` that has its line to itself. The line before is part of the edit, so that nothing is left. */
+function withoutLine(source: SourceTree, setting: Setting): LineEdit | null {
+  const lines = (source.read(setting.file) ?? '').split('\n');
+  const before = lines[setting.line - 2];
+  if (before === undefined || /\\\r?$|^\s*#/.test(before) || !/^\s*export\s+\w+=["']?[\w.:,+/@-]*["']?\s*$/.test(setting.text)) return null;
+  const { file, line, text } = setting;
+  return { file, startLine: line - 1, endLine: line, before: `${before}\n${text}`, after: before };
+}
+
+function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice | null {
   const { params } = context;
   const name = typeof params.name === 'string' ? params.name : '';
   const kind = choice(params, 'kind', ['ranks', 'wrong', 'symptom']);
@@ -208,7 +220,11 @@ function advise(_: unknown, context: RemedyContext): Advice | null {
   }
   if (cure === null) return null;
   const { value } = cure;
-  const edit = (setting: Setting): Advice['edits'] => (value === null ? [] : [toEdit(withValue(setting, value), 'comment-only')]);
+  const [only, ...others] = settings;
+  const edit =
+    only === undefined || others.length > 0 ? null : value === null ? withoutLine(context.source!, only) : withValue(only, value);
+  const isOneClick =
+    edit !== null && finding.confidence !== 'low' && !isAside(edit.file) && context.source!.inDiff(edit.file, edit.startLine, edit.endLine);
   return {
     ...base,
     title:
@@ -223,7 +239,7 @@ function advise(_: unknown, context: RemedyContext): Advice | null {
     code: value === null ? null : `# launch script, before python starts\nexport ${name}=${value}`,
     preconditions: listed(...(cure.preconditions ?? []), both('No run relies on the setting for debugging.', '没有依赖该设置的调试任务。')),
     references: cure.page === undefined ? [] : [variablePage(cure.page)],
-    edits: settings.length === 1 ? edit(settings[0]!) : [],
+    edits: edit === null ? [] : [toEdit(edit, isOneClick ? 'suggestion' : 'comment-only')],
   };
 }
 

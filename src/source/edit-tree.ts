@@ -22,11 +22,23 @@ export function isInsideFString(node: PyNode): boolean {
   return false;
 }
 
+/** The same change is asked for again by every finding with the same remedy; parsing the result is what costs. */
+const outcomes = new WeakMap<PyModule, Map<string, EditOutcome>>();
+
 /** The steps as one replacement of whole lines. The result is parsed again and must differ by those changes alone. */
 export function applySteps(module: PyModule, steps: readonly Step[]): EditOutcome {
   if (module.brokenLines.length > 0) return refuse('syntax error in the file');
   const edits = steps.flatMap((step) => step.edits);
   if (edits.length === 0) return refuse('nothing to change');
+  const key = JSON.stringify(steps.map((step) => [step.change.kind, ...step.edits]));
+  const known = outcomes.get(module)?.get(key);
+  if (known) return known;
+  const outcome = checked(module, edits, steps);
+  outcomes.set(module, (outcomes.get(module) ?? new Map<string, EditOutcome>()).set(key, outcome));
+  return outcome;
+}
+
+function checked(module: PyModule, edits: readonly CharacterEdit[], steps: readonly Step[]): EditOutcome {
   const after = parsePython(module.path, applyCharacterEdits(module.text, edits)).module;
   const changes = steps.map((step) => step.change);
   if (after === null || after.brokenLines.length > 0 || !differsOnlyBy(module, after, changes)) {

@@ -43,12 +43,12 @@ describe('capture-again', () => {
     expect(adviceOf(ID, { torchNpu: '2.1.0.post4' })!.code).not.toContain('gc_detect_threshold');
   });
 
-  test('a schedule without repeat is shown with it, as a comment', () => {
+  test('a schedule without repeat gets it in one click', () => {
     const text =
       'import torch_npu\np = torch_npu.profiler.profile(\n    schedule=torch_npu.profiler.schedule(wait=1, warmup=1, active=3),\n)\n';
     const source = repository({ 'train.py': text });
     const advice = adviceOf(ID, { source, params: { missing: 'repeat' } })!;
-    expect(advice.edits.map((edit) => edit.kind)).toEqual(['comment-only']);
+    expect(advice.edits.map((edit) => edit.kind)).toEqual(['suggestion']);
     expect(applied(source, advice.edits[0]!)).toBe(text.replace('active=3', 'active=3, repeat=1'));
     expect(advice.locations).toEqual([{ file: 'train.py', line: 2, symbol: null }]);
     const set = repository({ 'train.py': text.replace('active=3', 'active=3, repeat=2') });

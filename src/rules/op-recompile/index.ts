@@ -147,7 +147,17 @@ export default defineRule({
           information: false,
           symptomOf: null,
           frames: facts.compile!.frame === null ? [] : [facts.compile!.frame],
-          remedies: [{ id: 'jit-compile-off', params: { calls: count[pace]!, hostMs: host[pace]! } }],
+          // Compiled operators are kept: compiling anew in most steps means shapes that were not seen before.
+          remedies: [
+            {
+              id: 'jit-compile-off',
+              params: {
+                calls: count[pace]!,
+                hostMs: host[pace]!,
+                shapes: longCount[pace]! >= 1 && job.steps.usedIndex.length > 1 ? 'dynamic' : null,
+              },
+            },
+          ],
           hotspot: 'compile',
         },
       ],
