@@ -84,7 +84,19 @@ export function stackFrames({ code, pp }: Script, key: string): string[] {
   }
 }
 
+const texts = new WeakMap<Script, Map<string, string>>();
+
 /** Call stack text as the profiler writes it. */
 export function callStack(script: Script, key: string): string {
-  return stackFrames(script, key).join(';\r\n');
+  let known = texts.get(script);
+  if (known === undefined) {
+    known = new Map();
+    texts.set(script, known);
+  }
+  let text = known.get(key);
+  if (text === undefined) {
+    text = stackFrames(script, key).join(';\r\n');
+    known.set(key, text);
+  }
+  return text;
 }

@@ -35,10 +35,10 @@ export async function writeProfiles(job: SimulatedJob, dir: string, options: { e
     const trace = { ...input, groups: job.plan.groups, pid };
     if (kind !== 'db') {
       await writeFile(join(folder, 'profiler_metadata.json'), JSON.stringify(metadata, null, 4));
-      await writeTables(input, output);
-      await writeMemoryTables(input, output);
+      writeTables(input, output);
+      writeMemoryTables(input, output);
       if (spec.level > 0) await writeCommunication(capture, clock, output);
-      await writeText(join(output, 'trace_view.json'), traceText(trace));
+      writeText(join(output, 'trace_view.json'), traceText(trace));
     }
     if (kind !== 'text') {
       writeDatabase({ ...trace, metadata }, join(output, `ascend_pytorch_profiler_${result.rank}.db`));
@@ -49,22 +49,22 @@ export async function writeProfiles(job: SimulatedJob, dir: string, options: { e
   return paths;
 }
 
-async function writeTables(input: TableInput, output: string): Promise<void> {
-  await writeText(join(output, 'kernel_details.csv'), kernelDetails(input));
-  await writeText(join(output, 'step_trace_time.csv'), stepTraceTime(input));
-  await writeText(join(output, 'operator_details.csv'), operatorDetails(input));
+function writeTables(input: TableInput, output: string): void {
+  writeText(join(output, 'kernel_details.csv'), kernelDetails(input));
+  writeText(join(output, 'step_trace_time.csv'), stepTraceTime(input));
+  writeText(join(output, 'operator_details.csv'), operatorDetails(input));
   if (input.spec.level === 0) return;
-  await writeText(join(output, 'op_statistic.csv'), opStatistic(input));
-  await writeText(join(output, 'api_statistic.csv'), apiStatistic(input));
+  writeText(join(output, 'op_statistic.csv'), opStatistic(input));
+  writeText(join(output, 'api_statistic.csv'), apiStatistic(input));
 }
 
 /** The tables of `profile_memory`. */
-async function writeMemoryTables({ spec, capture, clock }: TableInput, output: string): Promise<void> {
+function writeMemoryTables({ spec, capture, clock }: TableInput, output: string): void {
   if (spec.memory === null) return;
   const memory = memoryOf(capture, spec.memory);
-  await writeText(join(output, 'memory_record.csv'), memoryRecord(memory, clock));
-  await writeText(join(output, 'operator_memory.csv'), operatorMemory(memory, clock));
-  await writeText(join(output, 'npu_module_mem.csv'), moduleMemory(memory, clock));
+  writeText(join(output, 'memory_record.csv'), memoryRecord(memory, clock));
+  writeText(join(output, 'operator_memory.csv'), operatorMemory(memory, clock));
+  writeText(join(output, 'npu_module_mem.csv'), moduleMemory(memory, clock));
 }
 
 async function writeCommunication(capture: Capture, clock: Clock, output: string): Promise<void> {

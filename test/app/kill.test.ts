@@ -1,24 +1,13 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { KILL_POINTS } from '../../src/app/kill-point.ts';
 import { COMMENT_MARKER } from '../../src/github/publish/comment.ts';
 import { addRun, createWorld, ONE_FINDING, openPull, startServer, until, untilQuiet } from './support/world.ts';
 
-/** A store that was set up once; every scenario starts from a copy. */
-const template = mkdtempSync(join(tmpdir(), 'npu-advisor-template-'));
-beforeAll(async () => {
-  const world = await createWorld();
-  const server = await startServer({ ...world.env, NPU_ADVISOR_DATA_DIR: template });
-  await server.stop();
-  await world.close();
-});
-afterAll(() => rmSync(template, { recursive: true, force: true }));
-
 describe('a server killed at any point', () => {
   it.each(KILL_POINTS)('%s: after a restart there is exactly one comment and one concluded check', async (point) => {
-    const world = await createWorld({ template });
+    const world = await createWorld();
     try {
       const pull = openPull(world);
       const doomed = await world.start({ NPU_ADVISOR_KILL_AT: point });
@@ -57,7 +46,7 @@ describe('a server killed at any point', () => {
   it.each(['after-delivery-accepted', 'job-started', 'artifact-listed'] as const)(
     '%s while the pull request is opened: the check is queued once and the profile still analysed',
     async (point) => {
-      const world = await createWorld({ template });
+      const world = await createWorld();
       try {
         const doomed = await world.start({ NPU_ADVISOR_KILL_AT: point });
         const pull = openPull(world);
@@ -78,7 +67,7 @@ describe('a server killed at any point', () => {
   );
 
   it('killed in the same place every time, gives up with an explanation', async () => {
-    const world = await createWorld({ template });
+    const world = await createWorld();
     try {
       const pull = openPull(world);
       const run = addRun(world, pull, ONE_FINDING);
@@ -100,7 +89,7 @@ describe('a server killed at any point', () => {
 
 describe('a server that is told to stop', () => {
   it('finishes a short analysis and ends with 0', async () => {
-    const world = await createWorld({ template });
+    const world = await createWorld();
     try {
       const server = await world.start();
       const pull = openPull(world);
@@ -116,7 +105,7 @@ describe('a server that is told to stop', () => {
   });
 
   it('leaves a long one to the next start', async () => {
-    const world = await createWorld({ template });
+    const world = await createWorld();
     try {
       const server = await world.start({ NPU_ADVISOR_DRAIN_S: '0' });
       const pull = openPull(world);
@@ -136,8 +125,9 @@ describe('a server that is told to stop', () => {
 
 describe('a server that was down', () => {
   it('asks for what it missed', async () => {
-    const world = await createWorld({ template });
+    const world = await createWorld();
     try {
+      await (await world.start()).stop();
       const pull = openPull(world);
       const run = addRun(world, pull, ONE_FINDING);
       await world.hub.deliver('workflow_run', { action: 'completed', run }, { drop: true });
@@ -152,7 +142,7 @@ describe('a server that was down', () => {
 
 describe('the data folder', () => {
   it('is refused to a second server in one sentence', async () => {
-    const world = await createWorld({ template });
+    const world = await createWorld();
     try {
       await world.start();
       await expect(startServer(world.env)).rejects.toThrow(/the data folder .* is in use by process \d+/);

@@ -1,25 +1,13 @@
 /* What happened while nobody was there, and no event tells of. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addRun, createWorld, isConcluded, ONE_FINDING, openPull, startServer, until, untilQuiet } from './support/world.ts';
+import { rmSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { addRun, createWorld, isConcluded, ONE_FINDING, openPull, until, untilQuiet } from './support/world.ts';
 
 const HOUR = 3600 * 1000;
-/** A store that was set up once; every scenario starts from a copy. */
-const template = mkdtempSync(join(tmpdir(), 'npu-reconcile-template-'));
-beforeAll(async () => {
-  const world = await createWorld();
-  const server = await startServer({ ...world.env, NPU_ADVISOR_DATA_DIR: template });
-  await server.stop();
-  await world.close();
-});
-afterAll(() => rmSync(template, { recursive: true, force: true }));
-
 // Several starts of a server each, on a machine that may be busy.
 describe('a server that comes back', { timeout: 240_000 }, () => {
   it('takes up what changed while it was away: opened, pushed to, profiled', async () => {
-    const world = await createWorld({ template });
+    const world = await createWorld();
     try {
       // Changed long before anybody was here for the first time: not taken up.
       world.hub.advanceClock(-HOUR);
@@ -58,7 +46,7 @@ describe('a server that comes back', { timeout: 240_000 }, () => {
   });
 
   it('does so once, and tries again when GitHub has trouble', async () => {
-    const world = await createWorld({ template });
+    const world = await createWorld();
     try {
       await (await world.start()).stop();
       const pull = openPull(world);
@@ -96,7 +84,7 @@ describe('a server that comes back', { timeout: 240_000 }, () => {
   });
 
   it('with its store lost finds the check that somebody asks for again', async () => {
-    const world = await createWorld({ template });
+    const world = await createWorld();
     try {
       const first = await world.start();
       const pull = openPull(world);

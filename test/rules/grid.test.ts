@@ -18,7 +18,6 @@ describe('healthy jobs report no saving', () => {
   test.each<JobSpec>([
     { ranks: 8, layers: 4 },
     { ranks: 8, pp: 2, layers: 4 },
-    { ranks: 16, layers: 4 },
     { ranks: 2, seed: 7 },
     { ranks: 2, steps: 1 },
     { ranks: 2, steps: 7, era: '2025-11' },
@@ -27,32 +26,30 @@ describe('healthy jobs report no saving', () => {
   ])('%j', check, 120_000);
 });
 
-describe('one fault, eight ranks', () => {
-  test.each<Fault>([{ kind: 'slow-rank', rank: 5 }, { kind: 'slow-loader', ranks: [6] }, { kind: 'rotating-jitter' }])(
-    '$kind',
+describe('one fault', () => {
+  test('slow-rank of sixteen', async () => check({ ranks: 16, layers: 4, faults: [{ kind: 'slow-rank', rank: 11 }] }), 120_000);
+  test.each<Fault>([{ kind: 'slow-loader', ranks: [6] }, { kind: 'rotating-jitter' }])(
+    '$kind of eight ranks',
     async (fault) => check({ ranks: 8, layers: 4, faults: [fault] }),
+    120_000,
+  );
+  // Every second; `npm run evaluate`, which CI runs as well, judges all of them, and the pairs of newer rules.
+  test.each(pipelineFaults(4).filter((_, i) => i % 2 === 0))(
+    '$kind in a pipeline',
+    async (fault) => check({ ranks: 4, pp: 2, layers: 8, faults: [fault] }),
     120_000,
   );
 });
 
-describe('one fault, sixteen ranks', () => {
-  test('slow-rank', async () => check({ ranks: 16, layers: 4, faults: [{ kind: 'slow-rank', rank: 11 }] }), 120_000);
-});
-
-describe('one fault of a pipeline', () => {
-  test.each(pipelineFaults(4))('$kind', async (fault) => check({ ranks: 4, pp: 2, layers: 8, faults: [fault] }), 120_000);
-});
-
 describe('two faults at once are both found and no third', () => {
   test.each(
-    // The pairs of newer rules are judged by `npm run evaluate`, which CI runs as well.
     pairs(2)
-      .slice(0, 9)
+      .slice(0, 6)
       .map((p): [string, JobSpec] => [nameOf({ ranks: 2, pp: p.pp, faults: p.faults }), { ranks: 2, pp: p.pp, faults: p.faults }]),
   )('%s', async (_, spec) => check(spec), 120_000);
 });
 
 test('a likely saving is known for at least 80 % of the faults found above', () => {
-  expect(known.length).toBeGreaterThan(20);
+  expect(known.length).toBeGreaterThan(15);
   expect(known.filter(Boolean).length).toBeGreaterThanOrEqual(0.8 * known.length);
 });

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -11,6 +11,7 @@ import {
   type RunHandle,
   startLoopbackGitHub,
 } from '../../../lab/loopback-github/index.ts';
+import { copyEmptyStore } from './empty-store.ts';
 import type { Plan } from './fake-analyser.ts';
 import { makeZip } from './zip.ts';
 
@@ -42,15 +43,14 @@ export interface World {
 
 /** A GitHub with one repository, and a data folder for a server. */
 export async function createWorld(
-  options: Partial<LoopbackGitHubOptions> & { config?: string; databaseUrl?: string; template?: string } = {},
+  options: Partial<LoopbackGitHubOptions> & { config?: string; databaseUrl?: string } = {},
 ): Promise<World> {
   const hub = await startLoopbackGitHub({ app: { id: 4242, slug: 'npu-advisor', webhookSecret: SECRET }, ...options });
   const files: Record<string, string> = { 'README.md': '# train\n', 'train.py': 'import torch\n' };
   if (options.config !== undefined) files['.github/npu-advisor.yml'] = options.config;
   const repository = hub.addRepository({ owner: 'acme', name: 'train', files });
   const dataDir = mkdtempSync(join(tmpdir(), 'npu-advisor-app-'));
-  // A fresh embedded store takes seconds to set up; a copy of one does not.
-  if (options.template !== undefined) cpSync(options.template, dataDir, { recursive: true });
+  if (options.databaseUrl === undefined) await copyEmptyStore(dataDir);
   const host = new URL(hub.apiUrl).host;
   const env: Record<string, string> = {
     APP_ID: '4242',
@@ -91,7 +91,8 @@ export async function createWorld(
 
 /** Starts a server process and waits until it listens. Rejects with its last words when it ends instead. */
 export async function startServer(env: Record<string, string>): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [SERVE], { env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env;
+  const child = spawn(process.execPath, [SERVE], { env: { PATH, NODE_COMPILE_CACHE, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   let log = '';
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) =>
     child.once('exit', (code, signal) => resolve({ code, signal })),
