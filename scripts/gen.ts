@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { VARIABLES } from '../src/app/env.ts';
 import { COMMANDS } from '../src/commands/table.ts';
-import { ConfigSchema } from '../src/config/schema.ts';
+import { ConfigSchema, JobEntry } from '../src/config/schema.ts';
 import { Report } from '../src/model/report.ts';
 import type { Rule } from '../src/model/rule.ts';
 
@@ -107,7 +107,11 @@ ${rules.map((r) => `| [\`${r.id}\`](${r.id}.md) | ${r.category} | ${cell(r.title
 }
 
 function commandsPage(): string {
-  const may = { anyone: 'anyone who can comment', 'author-or-write': "the pull request's author, or write access" } as const;
+  const may = {
+    anyone: 'anyone who can comment',
+    'author-or-write': "the pull request's author, or write access",
+    write: 'write access',
+  } as const;
   return `<!-- ${HEADER} src/commands. Do not edit. -->
 # Commands on a pull request
 
@@ -132,11 +136,48 @@ function configPage(): string {
 # \`.github/npu-advisor.yml\`
 
 Read from the base branch of the pull request, never from its head. Every key is optional; unknown keys are errors.
-JSON Schema for editors: [\`schema/config.schema.json\`](../schema/config.schema.json). Check a file with \`npx npu-advise config validate FILE\`.
+A pull request that changes the file gets a check of its own with its mistakes at their lines; its version is judged and not applied.
+\`npx npu-advise config validate FILE\` says the same, \`--format github\` as annotations of a workflow run.
+
+Editors check and complete the file by its [JSON Schema](../schema/config.schema.json), with this first line (the path, or the address where your copy lies):
+
+\`\`\`yaml
+# yaml-language-server: $schema=https://unpkg.com/npu-advisor/schema/config.schema.json
+\`\`\`
 
 | key | default | what it does |
 |---|---|---|
 ${rows.join('\n')}
+
+## Shared settings
+
+Without the file, the same file of the owner's repository \`.github\` applies. \`_extends: perf-settings\`, \`_extends: acme/perf-settings\` or
+\`_extends: perf-settings:teams/vision.yml\` names another one of the same owner, up to four files in a row. What a file says goes before what it
+extends: mappings are merged key by key, a list, a value or \`null\` replaces. A private repository is read where the App is installed on it.
+\`npu-advise config validate FILE EXTENDED…\` checks files together, nearest first.
+
+## Several training jobs
+
+\`\`\`yaml
+gate: { severity: high }
+jobs:
+  bert: # takes the artifacts ascend-profile-bert* and npu-profile-bert*
+    paths: [models/bert/*, common/*]
+  gpt:
+    paths: [models/gpt/*]
+    artifacts: [gpt-profile*]
+    gate: { regression: { share: 0.05 } }
+    thresholds: { pipeline-bubble: { minShare: 0.2 } }
+    on_missing: failure
+\`\`\`
+
+A pull request is asked for the profiles of the jobs whose \`paths\` it changes. All of them are one comment and one check, which is as bad as the worst of them.
+
+| key of a job | what it does |
+|---|---|
+${Object.entries(JobEntry.shape)
+  .map(([name, { description }]) => `| \`${name}\` | ${cell(description ?? '')} |`)
+  .join('\n')}
 `;
 }
 

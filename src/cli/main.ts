@@ -4,7 +4,7 @@ import { VERSION } from '../engine/version.ts';
 import type { Lang } from '../model/lang.ts';
 import { type AnalyzeOptions, analyze } from './analyze.ts';
 import { digest } from './digest.ts';
-import { loadConfig } from './load-config.ts';
+import { validateConfig } from './load-config.ts';
 import { explainRule, listRules } from './rules.ts';
 
 const UNUSABLE = 2;
@@ -72,11 +72,14 @@ program
   .command('config')
   .description('work with .github/npu-advisor.yml')
   .command('validate')
-  .description('check a configuration file')
-  .argument('<file>')
-  .action(async (file: string) => {
-    await loadConfig(file);
-    process.stdout.write(`${file} is valid\n`);
+  .description('check a configuration file; further files are what it extends, nearest first')
+  .argument('<file...>')
+  .option('--format <format>', 'text, json, or github for annotations of a workflow run', 'text')
+  .option('--lang <lang>', 'en or zh')
+  .action(async (files: string[], options: { format: string; lang?: string }) => {
+    const { out, code } = await validateConfig(files, { format: options.format, lang: lang(options.lang) });
+    process.stdout.write(out);
+    process.exitCode = code;
   });
 
 program

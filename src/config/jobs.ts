@@ -38,9 +38,19 @@ function folderPattern(pattern: string): string {
   return pattern.endsWith('/') ? `${pattern}*` : pattern;
 }
 
-/** The job an artifact belongs to: the first whose patterns match its name, so that no profile is told twice. null: none. */
+/** The job an artifact belongs to: the one whose pattern says most of its name, so that `bert*` leaves `bert-large` to its own. null: none. */
 export function jobOfArtifact(jobs: readonly JobSettings[], artifact: string): JobSettings | null {
-  return jobs.find(({ config }) => matchesAny(config.artifacts, artifact)) ?? null;
+  let best: JobSettings | null = null;
+  let said = -1;
+  for (const job of jobs) {
+    for (const pattern of job.config.artifacts) {
+      const length = pattern.replace(/[*?]/g, '').length;
+      if (length <= said || !matchesAny([pattern], artifact)) continue;
+      best = job;
+      said = length;
+    }
+  }
+  return best;
 }
 
 /** The id of a finding of a job: the same cause in two jobs is two findings. */

@@ -1,16 +1,9 @@
-import { type Document, isMap, isNode, LineCounter, parseDocument } from 'yaml';
-import type { z } from 'zod';
-import { quoteLiteral } from '../base/phrase.ts';
+import { LineCounter, parseDocument } from 'yaml';
+import type { Lang } from '../model/lang.ts';
 import { matchesGlob } from './glob.ts';
-import { nearestName } from './nearest.ts';
-import { type Config, ConfigSchema, GateConfig, JobConfig, MuteConfig } from './schema.ts';
-
-/** One thing wrong with a settings file. `line` is 1 for the first line and null when no place can be named. */
-export interface ConfigProblem {
-  readonly file: string;
-  readonly line: number | null;
-  readonly message: string;
-}
+import { jobsOf } from './jobs.ts';
+import { type ConfigProblem, describeIssue, nowhere, type Place, placeOf, unknownName, type Written, yamlProblem } from './problems.ts';
+import { type Config, ConfigSchema } from './schema.ts';
 
 /** Rules and their option names, for refusing names that do not exist. */
 export type RuleCatalog = ReadonlyMap<string, readonly string[]>;
@@ -19,123 +12,131 @@ export type RuleCatalog = ReadonlyMap<string, readonly string[]>;
 export interface ConfigLayer {
   readonly values: Readonly<Record<string, unknown>>;
   readonly extends: string | null;
+  /** Where `_extends` stands. */
+  readonly extendsPlace: Place;
 }
 
-export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+export interface Unusable {
+  readonly ok: false;
+  readonly problems: readonly ConfigProblem[];
+  /** The language the file asks for, as far as it can be told. */
+  readonly lang: Lang;
+}
 
-export const MAX_CONFIG_BYTES = 64 * 1024;
+export type Parsed<T> = { readonly ok: true; readonly value: T } | Unusable;
+
+const MAX_CONFIG_BYTES = 64 * 1024;
 const MAX_PROBLEMS = 20;
 const CONFIG_KEYS = Object.keys(ConfigSchema.shape);
-const KEYS_AT: Readonly<Record<string, readonly string[]>> = {
-  '': CONFIG_KEYS,
-  gate: Object.keys(GateConfig.shape),
-  'gate.total_saving': ['ms', 'share'],
-  'gate.regression': ['ms', 'share'],
-  job: Object.keys(JobConfig.shape),
-  mute: Object.keys(MuteConfig.shape),
-};
 
-function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[], key?: string): number | null {
-  for (let depth = path.length; depth >= 0; depth--) {
-    const node = depth === 0 ? document.contents : document.getIn(path.slice(0, depth), true);
-    if (key !== undefined && depth === path.length && isMap(node)) {
-      const pair = node.items.find((item) => isNode(item.key) && String(item.key) === key);
-      if (pair !== undefined && isNode(pair.key) && pair.key.range) return lines.linePos(pair.key.range[0]).line;
-    }
-    if (isNode(node) && node.range && depth > 0) return lines.linePos(node.range[0]).line;
-  }
-  return null;
-}
+type RuleSettings = Partial<Pick<Config, 'disabled_rules' | 'gate' | 'thresholds'>>;
 
-function unknownName(kind: string, name: string, candidates: readonly string[]): string {
-  const nearest = nearestName(name, candidates);
-  return `unknown ${kind} ${quoteLiteral(name, 60)}${nearest === null ? '' : `, did you mean ${quoteLiteral(nearest)}?`}`;
-}
-
-function describeIssue(issue: z.core.$ZodIssue, file: string, document: Document, lines: LineCounter): ConfigProblem[] {
-  if (issue.code === 'unrecognized_keys') {
-    const candidates = KEYS_AT[issue.path.filter((part) => typeof part !== 'number').join('.')] ?? [];
-    return issue.keys.map((key) => ({
-      file,
-      line: lineOf(document, lines, issue.path, key),
-      message: unknownName('key', key, candidates),
-    }));
-  }
-  const where = issue.path.length === 0 ? 'file' : quoteLiteral(issue.path.map(String).join('.'), 100);
-  const last = issue.path.at(-1);
-  const line =
-    issue.code === 'invalid_key' ? lineOf(document, lines, issue.path.slice(0, -1), String(last)) : lineOf(document, lines, issue.path);
-  return [{ file, line, message: `${where}: ${issue.message}` }];
-}
-
-function checkRules(values: Config, catalog: RuleCatalog, file: string, document: Document, lines: LineCounter): ConfigProblem[] {
+/** Rules and options that do not exist. `at`: where the settings of a job begin. */
+function checkRules(values: RuleSettings, catalog: RuleCatalog, written: Written, at: readonly string[]): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const ids = [...catalog.keys()];
-  for (const [index, rule] of values.disabled_rules.entries()) {
-    if (!catalog.has(rule))
-      problems.push({ file, line: lineOf(document, lines, ['disabled_rules', index]), message: unknownName('rule', rule, ids) });
+  const { file } = written;
+  const refuse = (rule: string, path: readonly PropertyKey[], isKey = false): void => {
+    problems.push({ file, ...placeOf(written, [...at, ...path], isKey), message: unknownName('rule', rule, ids) });
+  };
+  for (const [index, rule] of (values.disabled_rules ?? []).entries()) {
+    if (!catalog.has(rule)) refuse(rule, ['disabled_rules', index]);
   }
   for (const [index, rule] of (values.gate?.rules ?? []).entries()) {
-    if (!catalog.has(rule))
-      problems.push({ file, line: lineOf(document, lines, ['gate', 'rules', index]), message: unknownName('rule', rule, ids) });
+    if (!catalog.has(rule)) refuse(rule, ['gate', 'rules', index]);
   }
-  for (const [index, { rule }] of values.mute.entries()) {
-    if (!ids.some((id) => matchesGlob(rule, id)))
-      problems.push({ file, line: lineOf(document, lines, ['mute', index, 'rule']), message: unknownName('rule', rule, ids) });
-  }
-  for (const [rule, options] of Object.entries(values.thresholds)) {
+  for (const [rule, options] of Object.entries(values.thresholds ?? {})) {
     const known = catalog.get(rule);
     if (known === undefined) {
-      problems.push({ file, line: lineOf(document, lines, ['thresholds'], rule), message: unknownName('rule', rule, ids) });
+      refuse(rule, ['thresholds', rule], true);
       continue;
     }
     for (const option of Object.keys(options)) {
       if (known.includes(option)) continue;
-      const message = `${unknownName(`option of ${rule}`, option, known)}`;
-      problems.push({ file, line: lineOf(document, lines, ['thresholds', rule], option), message });
+      const place = placeOf(written, [...at, 'thresholds', rule, option], true);
+      problems.push({ file, ...place, message: unknownName('option', option, known, rule) });
     }
+  }
+  return problems;
+}
+
+function checkAllRules(values: Config, catalog: RuleCatalog, written: Written): ConfigProblem[] {
+  const ids = [...catalog.keys()];
+  const problems = checkRules(values, catalog, written, []);
+  for (const [index, { rule }] of values.mute.entries()) {
+    if (ids.some((id) => matchesGlob(rule, id))) continue;
+    problems.push({ file: written.file, ...placeOf(written, ['mute', index, 'rule']), message: unknownName('rule', rule, ids) });
+  }
+  for (const [name, { disabled_rules = [], gate = null, thresholds = {} }] of Object.entries(values.jobs ?? {})) {
+    problems.push(...checkRules({ disabled_rules, gate, thresholds }, catalog, written, ['jobs', name]));
   }
   return problems;
 }
 
 /** Reads one settings file. Nothing of a file with a problem is used. */
 export function parseConfigLayer(text: string, file: string, catalog?: RuleCatalog): Parsed<ConfigLayer> {
-  const fail = (problems: ConfigProblem[]): Parsed<ConfigLayer> => ({ ok: false, problems: problems.slice(0, MAX_PROBLEMS) });
+  const lang: Lang = /^lang\s*:\s*["']?zh\b/m.test(text.slice(0, MAX_CONFIG_BYTES)) ? 'zh' : 'en';
+  const fail = (problems: ConfigProblem[]): Unusable => {
+    const inOrder = problems.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+    return { ok: false, problems: inOrder.slice(0, MAX_PROBLEMS), lang };
+  };
   if (Buffer.byteLength(text) > MAX_CONFIG_BYTES) {
-    return fail([{ file, line: null, message: `larger than ${MAX_CONFIG_BYTES / 1024} KiB` }]);
+    const limit = `${MAX_CONFIG_BYTES / 1024} KiB`;
+    return fail([nowhere(file, `larger than ${limit}`, `超过 ${limit}`)]);
   }
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
-  if (document.errors.length > 0) {
-    return fail(document.errors.map((e) => ({ file, line: lines.linePos(e.pos[0]).line, message: `not valid YAML: ${e.message}` })));
-  }
+  const written = { file, document, lines };
+  if (document.errors.length > 0) return fail(document.errors.map((error) => yamlProblem(error, written)));
   let raw: unknown;
   try {
     raw = document.toJS({ maxAliasCount: 50 }) ?? {};
   } catch (error) {
-    return fail([{ file, line: null, message: `not valid YAML: ${error instanceof Error ? error.message : 'unreadable'}` }]);
+    const why = error instanceof Error ? error.message : 'unreadable';
+    return fail([nowhere(file, `not valid YAML: ${why}`, `YAML 无效：${why}`)]);
   }
   const checked = ConfigSchema.safeParse(raw);
-  if (!checked.success) return fail(checked.error.issues.flatMap((issue) => describeIssue(issue, file, document, lines)));
+  if (!checked.success) return fail(checked.error.issues.flatMap((issue) => describeIssue(issue, written, raw)));
   if (catalog !== undefined) {
-    const problems = checkRules(checked.data, catalog, file, document, lines);
+    const problems = checkAllRules(checked.data, catalog, written);
     if (problems.length > 0) return fail(problems);
   }
   const values: Record<string, unknown> = {};
   for (const key of CONFIG_KEYS) if (Object.hasOwn(raw as object, key)) values[key] = (raw as Record<string, unknown>)[key];
-  return { ok: true, value: { values, extends: checked.data._extends ?? null } };
+  return { ok: true, value: { values, extends: checked.data._extends ?? null, extendsPlace: placeOf(written, ['_extends']) } };
 }
 
-/** Lays files over each other, the first one wins key by key, and fills in the defaults. */
-export function mergeLayers(layers: readonly ConfigLayer[]): Config {
-  const merged: Record<string, unknown> = {};
-  for (const layer of [...layers].reverse()) Object.assign(merged, layer.values);
-  delete merged._extends;
-  return ConfigSchema.parse(merged);
+function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Mappings are laid over each other key by key; a list, a number or null takes the place of what was there. */
+function overlay(below: unknown, above: unknown): unknown {
+  if (!isMapping(below) || !isMapping(above)) return above;
+  const merged = new Map(Object.entries(below));
+  for (const [key, value] of Object.entries(above)) merged.set(key, merged.has(key) ? overlay(merged.get(key), value) : value);
+  return Object.fromEntries(merged);
+}
+
+/** Lays files over each other, the first one wins, and fills in the defaults. `file` is named when together they say too much. */
+export function mergeLayers(layers: readonly ConfigLayer[], file: string): Parsed<Config> {
+  const all = layers.toReversed().reduce<unknown>((below, { values }) => overlay(below, values), {}) as Record<string, unknown>;
+  const { _extends: _, ...merged } = all;
+  const checked = ConfigSchema.safeParse(merged);
+  if (checked.success) return { ok: true, value: withArtifactsOfJobs(checked.data, Object.hasOwn(merged, 'artifacts')) };
+  const message = checked.error.issues[0]?.message ?? '';
+  const problem = nowhere(file, `with what it extends: ${message}`, `与所继承的配置合并后：${message}`);
+  return { ok: false, problems: [problem], lang: merged.lang === 'zh' ? 'zh' : 'en' };
+}
+
+/** Where only jobs say which artifacts are theirs, these are the artifacts of the repository. */
+function withArtifactsOfJobs(config: Config, isSaid: boolean): Config {
+  if (config.jobs === null || isSaid) return config;
+  return { ...config, artifacts: [...new Set(jobsOf(config).flatMap((job) => job.config.artifacts))] };
 }
 
 /** Reads one self-contained settings file (the command line, tests). `_extends` is accepted and not followed. */
 export function parseConfig(text: string, file: string, catalog?: RuleCatalog): Parsed<Config> {
   const layer = parseConfigLayer(text, file, catalog);
-  return layer.ok ? { ok: true, value: mergeLayers([layer.value]) } : layer;
+  return layer.ok ? mergeLayers([layer.value], file) : layer;
 }

@@ -14,6 +14,8 @@ export const PERMISSIONS = {
   read: { metadata: 'read', actions: 'read', contents: 'read', pull_requests: 'read' },
   /** Write comment, review and check. */
   publish: { metadata: 'read', checks: 'write', pull_requests: 'write', contents: 'read' },
+  /** Read settings that are shared from another repository. */
+  settings: { metadata: 'read', contents: 'read' },
   /** Answer a command. */
   command: { metadata: 'read', contents: 'read', pull_requests: 'write', checks: 'read' },
 } as const satisfies Record<string, TokenPermissions>;
@@ -37,6 +39,8 @@ export interface GitHub {
   identity(): Promise<AppIdentity>;
   /** A client whose token reaches one repository with the given permissions and nothing else. Tokens are kept in memory until they are old. */
   client(installationId: number, repository: RepositoryRef, permissions: TokenPermissions): Promise<Octokit>;
+  /** The same for a repository of which only the name is known; null when the installation does not reach it. */
+  named(installationId: number, name: string, permissions: TokenPermissions): Promise<Octokit | null>;
   /** A client whose token reaches every repository of the installation, for looking through them. */
   installation(installationId: number, permissions: TokenPermissions): Promise<Octokit>;
   /** Whether the App is still installed, and reaches the repository when one is given. `unknown`: suspended, so GitHub does not say. */
@@ -65,6 +69,8 @@ interface ThrottleOptions {
 
 /** Tokens live an hour; a job may take a while after it got one. */
 const TOKEN_REUSE_MS = 20 * 60_000;
+/** How long it is taken for granted that an installation does not reach a repository. */
+const OUT_OF_REACH_MS = 10 * 60_000;
 
 export function createGitHub(options: GitHubOptions): GitHub {
   const { appId, privateKey, apiUrl, userAgent, log } = options;
@@ -90,6 +96,7 @@ export function createGitHub(options: GitHubOptions): GitHub {
   };
   const app = new ProbotOctokit({ ...common, ...throttle('app'), auth: { appId, privateKey } });
   const tokens = new Map<string, { token: string; mintedAt: number }>();
+  const outOfReach = new Map<string, number>();
   let identity: Promise<AppIdentity> | null = null;
 
   async function readIdentity(): Promise<AppIdentity> {
@@ -98,13 +105,21 @@ export function createGitHub(options: GitHubOptions): GitHub {
     return { id: data.id, slug: data.slug };
   }
 
-  async function clientFor(installationId: number, repositories: number[] | null, permissions: TokenPermissions): Promise<Octokit> {
+  async function clientFor(
+    installationId: number,
+    repositories: readonly number[] | string | null,
+    permissions: TokenPermissions,
+  ): Promise<Octokit> {
     const key = JSON.stringify([installationId, repositories, permissions]);
     let entry = tokens.get(key);
     if (entry === undefined || Date.now() - entry.mintedAt > TOKEN_REUSE_MS) {
       const { data } = await app.request('POST /app/installations/{installation_id}/access_tokens', {
         installation_id: installationId,
-        ...(repositories === null ? {} : { repository_ids: repositories }),
+        ...(repositories === null
+          ? {}
+          : typeof repositories === 'string'
+            ? { repositories: [repositories] }
+            : { repository_ids: [...repositories] }),
         permissions,
       });
       entry = { token: data.token, mintedAt: Date.now() };
@@ -125,6 +140,18 @@ export function createGitHub(options: GitHubOptions): GitHub {
     },
     client: (installationId, repository, permissions) => clientFor(installationId, [repository.id], permissions),
     installation: (installationId, permissions) => clientFor(installationId, null, permissions),
+    async named(installationId, name, permissions) {
+      const key = `${installationId}/${name.toLowerCase()}`;
+      if (Date.now() - (outOfReach.get(key) ?? Number.NEGATIVE_INFINITY) < OUT_OF_REACH_MS) return null;
+      try {
+        return await clientFor(installationId, name, permissions);
+      } catch (error) {
+        if (statusOf(error) !== 422) throw error;
+        if (outOfReach.size > 5000) outOfReach.clear();
+        outOfReach.set(key, Date.now());
+        return null;
+      }
+    },
     async reaches(installationId, repoId) {
       try {
         if (repoId === null) await app.request('GET /app/installations/{installation_id}', { installation_id: installationId });

@@ -1,4 +1,4 @@
-import type { ReadRepositoryFile } from '../config/resolve.ts';
+import type { SettingsReader } from '../config/resolve.ts';
 import { type Octokit, type RepositoryRef, refusalOf, statusOf } from './client.ts';
 import type { ChangedFile } from './diff.ts';
 
@@ -24,9 +24,30 @@ export async function readTextFile(
   }
 }
 
-/** The reader that settings are resolved with. */
-export function settingsReader(octokit: Octokit): ReadRepositoryFile {
-  return (owner, repo, path, ref) => readTextFile(octokit, owner, repo, path, ref);
+/**
+ * The reader that settings are resolved with. `byName`: a client for a private repository that shares its settings. Without it, only
+ * what everybody may read is read beside the repository itself.
+ */
+export function settingsReader(octokit: Octokit, base: RepositoryRef, byName?: (repo: string) => Promise<Octokit | null>): SettingsReader {
+  const isBase = (owner: string, repo: string): boolean => `${owner}/${repo}`.toLowerCase() === `${base.owner}/${base.name}`.toLowerCase();
+  return {
+    async read(owner, repo, path, ref) {
+      const open = await readTextFile(octokit, owner, repo, path, ref);
+      if (open !== null) return { text: open, isPrivate: false };
+      const other = isBase(owner, repo) ? null : await byName?.(repo);
+      const text = other == null ? null : await readTextFile(other, owner, repo, path, ref);
+      return text === null ? null : { text, isPrivate: true };
+    },
+    async reaches(owner, repo) {
+      try {
+        await ((await byName?.(repo)) ?? octokit).rest.repos.get({ owner, repo });
+        return true;
+      } catch (error) {
+        if (statusOf(error) === 404 || refusalOf(error) === 'right') return false;
+        throw error;
+      }
+    },
+  };
 }
 
 /** Source of the head commit, as plain data for the analysis process. */

@@ -150,7 +150,9 @@ function findingAnnotation(
   annotatable: CheckView['annotatable'],
 ): CheckAnnotation | null {
   const { lang } = report;
-  const location = finding.locations.find(({ file, line, provenBy }) => provenBy !== 'profile' && annotatable(file, line));
+  const location = finding.locations.find(
+    ({ file, line, provenBy, oneOf }) => provenBy !== 'profile' && oneOf === undefined && annotatable(file, line),
+  );
   if (location === undefined) return null;
   const change = finding.recommendations[0];
   const title =
@@ -218,7 +220,7 @@ function detailText(view: ReportComment, budget: number): string {
     const sections = names.map((name) => word(`section.${name}` as Word, view.lang)).join(view.lang === 'en' ? ', ' : '、');
     return String(prose(word('cut.report', view.lang, { sections })));
   };
-  return fitSections(detailSections(view.report, places), budget, note, ['checks', 'breakdown', 'job']);
+  return fitSections(detailSections(view.report, places), budget, note, ['patch', 'checks', 'breakdown', 'job']);
 }
 
 /** The check run: one conclusion, a title of at most 70 characters, the comment as summary, the details as text. */

@@ -126,11 +126,23 @@ export interface ErrorComment extends CommentBase {
   readonly correlationId: string | null;
 }
 
+/** One thing wrong with a settings file, in the language of the reader. */
+export interface ConfigProblemView {
+  readonly file: string;
+  readonly line: number | null;
+  readonly column: number | null;
+  readonly endColumn: number | null;
+  /** *prose* */
+  readonly message: string;
+  /** Another file cannot be read from here, which need not be a mistake. */
+  readonly isOutOfReach: boolean;
+}
+
 /** The configuration on the base branch cannot be used. */
 export interface ConfigInvalidComment extends CommentBase {
   readonly state: 'config-invalid';
   readonly file: string;
-  readonly problems: readonly { readonly line: number | null; readonly message: string }[];
+  readonly problems: readonly (Pick<ConfigProblemView, 'line' | 'message'> & Partial<ConfigProblemView>)[];
 }
 
 /** Everything the sticky comment of a pull request may say. */

@@ -16,6 +16,11 @@ export const WORDS = {
   'confidence.medium': { en: 'medium', zh: '中' },
   'confidence.low': { en: 'low', zh: '低' },
   'proof.call-stack': { en: 'proven by call stack', zh: '调用栈已证实' },
+  'proof.moved': {
+    en: 'proven by call stack; line {line:num} in the profiled code',
+    zh: '调用栈已证实；在被采集的代码中为第 {line:num} 行',
+  },
+  'proof.one-of': { en: 'one of {n:int} places that fit the call stack', zh: '与调用栈相符的 {n:int} 处之一' },
   'proof.profile': { en: 'named by the profile, not checked against the repository', zh: '由 profile 给出，未与仓库核对' },
   'proof.syntax': { en: 'found in the source, not proven by this profile', zh: '在源码中找到，这份 profile 未证实' },
 
@@ -218,6 +223,15 @@ export const WORDS = {
 
   // details
   'detail.why': { en: 'Why', zh: '证据' },
+  'detail.patch': { en: 'All changes as one patch', zh: '全部改动的补丁' },
+  'detail.patch.note': {
+    en: 'For `git apply`. Read the preconditions of each change above first: not all of them are proven.',
+    zh: '供 `git apply` 使用。先阅读上面各改动的前提条件：并非全部已证实。',
+  },
+  'detail.patch.left': {
+    en: 'Not shown here: {files:text}; `npu-advise patch` writes them.',
+    zh: '此处未显示：{files:text}；`npu-advise patch` 可输出。',
+  },
   'detail.change': { en: 'Change', zh: '改法' },
   'detail.preconditions': { en: 'Holds when', zh: '前提' },
   'detail.references': { en: 'References', zh: '参考' },
@@ -548,6 +562,7 @@ export const WORDS = {
   // cut
   'section.heading': { en: 'verdict', zh: '结论' },
   'section.causes': { en: 'causes', zh: '原因' },
+  'section.patch': { en: 'patch', zh: '补丁' },
   'section.missing': { en: 'what this profile could not tell', zh: '这份 profile 无法回答的问题' },
   'section.gate': { en: 'gate', zh: '门禁' },
   'section.comparison': { en: 'comparison with the baseline', zh: '与基线的对比' },

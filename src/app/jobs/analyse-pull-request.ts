@@ -49,6 +49,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
     comment: config.comment,
     suggestions: config.suggestions,
     isAsked: analysis.isAsked,
+    wantsChanges: analysis.isAsked && analysis.mayReuse,
     checkUrl: check.url,
     source: new Map<string, string>(),
   } satisfies Omit<Publication, 'statement'>;

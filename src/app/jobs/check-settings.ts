@@ -1,3 +1,4 @@
+import { parseConfigLayer } from '../../config/parse.ts';
 import { resolveConfig } from '../../config/resolve.ts';
 import { CONFIG_PATH } from '../../config/schema.ts';
 import { PERMISSIONS } from '../../github/client.ts';
@@ -9,6 +10,7 @@ import type { Lang } from '../../model/lang.ts';
 import { renderSettingsCheck } from '../../render/settings-check.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Target } from './request.ts';
+import { problemsIn, sharedSettings } from './settings.ts';
 
 /**
  * A pull request that changes the settings file gets a check of its own that says, line by line, what is wrong with it. Its version is
@@ -20,12 +22,16 @@ export async function checkSettings(deps: Dependencies, target: Target, pull: Pu
   const octokit = await deps.github.client(installationId, repository, PERMISSIONS.read);
   const text = await readTextFile(octokit, owner, name, CONFIG_PATH, pull.headSha);
   // Most pull requests end here, after one request or two.
-  if (text === null || text === (await readTextFile(octokit, owner, name, CONFIG_PATH, pull.baseRef))) return;
+  const base = text === null ? null : await readTextFile(octokit, owner, name, CONFIG_PATH, pull.baseRef);
+  if (text === null || text === base) return;
   const changed = await listChangedFiles(octokit, repository, pull.number);
   if (!changed.some(({ path, status }) => path === CONFIG_PATH && status !== 'removed')) return;
 
-  const parsed = await resolveConfig(settingsReader(octokit), { owner, repo: name, ref: pull.headSha }, deps.catalog);
-  const rendered = renderSettingsCheck({ lang, file: CONFIG_PATH, problems: parsed.ok ? [] : parsed.problems });
+  // A pull request must not name private files to be told about: those are read only where the base branch names them, too.
+  const isKnown = extendsOf(text) === extendsOf(base);
+  const reader = settingsReader(octokit, repository, isKnown ? sharedSettings(deps, target) : undefined);
+  const parsed = await resolveConfig(reader, { owner, repo: name, ref: pull.headSha }, deps.catalog);
+  const rendered = renderSettingsCheck({ lang, file: CONFIG_PATH, problems: parsed.ok ? [] : problemsIn(parsed, lang) });
   const desired = { ...rendered, actions: [] };
   await deps.store.database.exclusively(`settings/${repository.id}/${pull.headSha}`, async () => {
     const publisher = await deps.github.client(installationId, repository, PERMISSIONS.publish);
@@ -35,4 +41,9 @@ export async function checkSettings(deps: Dependencies, target: Target, pull: Pu
       (await createCheck(publisher, repository, pull.headSha, desired, SETTINGS_CHECK_NAME));
     await updateCheck(publisher, repository, found.id, desired);
   });
+}
+
+function extendsOf(text: string | null): string | null {
+  const layer = text === null ? null : parseConfigLayer(text, CONFIG_PATH);
+  return layer?.ok ? layer.value.extends : null;
 }

@@ -1,8 +1,10 @@
-import type { Parsed } from '../../config/parse.ts';
+import type { Parsed, Unusable } from '../../config/parse.ts';
 import { resolveConfig } from '../../config/resolve.ts';
 import type { Config } from '../../config/schema.ts';
 import { type Octokit, PERMISSIONS } from '../../github/client.ts';
 import { settingsReader } from '../../github/contents.ts';
+import type { Lang } from '../../model/lang.ts';
+import type { ConfigProblemView } from '../../render/views.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Target } from './request.ts';
 
@@ -10,5 +12,23 @@ import type { Target } from './request.ts';
 export async function readSettings(deps: Dependencies, target: Target, baseRef: string, octokit?: Octokit): Promise<Parsed<Config>> {
   const { repository, installationId } = target;
   const client = octokit ?? (await deps.github.client(installationId, repository, PERMISSIONS.read));
-  return resolveConfig(settingsReader(client), { owner: repository.owner, repo: repository.name, ref: baseRef }, deps.catalog);
+  const reader = settingsReader(client, repository, sharedSettings(deps, target));
+  return resolveConfig(reader, { owner: repository.owner, repo: repository.name, ref: baseRef }, deps.catalog);
+}
+
+/** Clients for private repositories of the same owner, for what the base branch says; never for what a pull request says. */
+export function sharedSettings(deps: Dependencies, { installationId }: Target): (repo: string) => Promise<Octokit | null> {
+  return (repo) => deps.github.named(installationId, repo, PERMISSIONS.settings);
+}
+
+/** What is wrong with settings, in one language. */
+export function problemsIn({ problems }: Unusable, lang: Lang): ConfigProblemView[] {
+  return problems.map(({ file, line, column, endColumn, message, isOutOfReach = false }) => ({
+    file,
+    line,
+    column,
+    endColumn,
+    message: message[lang],
+    isOutOfReach,
+  }));
 }

@@ -12,6 +12,8 @@ export interface Annotation {
   readonly start_line: number;
   readonly end_line: number;
   readonly annotation_level: 'failure' | 'warning' | 'notice';
+  readonly start_column?: number;
+  readonly end_column?: number;
   readonly title: string;
   readonly message: string;
   readonly raw_details: string;
