@@ -29,7 +29,6 @@ const SPECTRAL_NORM = /\b(spectral_norm|SpectralNorm)\b/;
 const OBSERVER = /\b(FakeQuantize|[A-Z]\w*Observer|prepare_qat\w*|torch\.(ao\.)?quantization)\b/;
 const BATCH_NORM = /\b(BatchNorm[123]d|LazyBatchNorm[123]d|batch_norm)\b/;
 const MODEL_ZOO = /^\s*(from|import)\s+(torchvision\.models|torchvision|timm)\b/;
-const SYNC_BATCH_NORM = /\bconvert_sync_batchnorm\b/;
 const RANK_GUARD = /\brank\b\s*(==|in|<)|\bnot\s+[\w.]*rank\b|is_(main|master|rank_?zero)|(main|master)_process|\brank\(\)\s*==|get_rank/i;
 
 /** Hazards of each kind are capped; three are shown, and one decides. */
@@ -48,7 +47,6 @@ export function bufferHazards(tree: SourceTree): BufferHazard[] {
   for (const failure of failures) add('unread-file', failure.path, 1, failure.path);
 
   let hasBatchNorm = false;
-  let isSynchronised = false;
   for (const { file, line, text } of pythonLines(tree, add)) {
     if (buffers.size > 0 && updatesBuffer(text, buffers)) add('updated-buffer', file, line, text.trim());
     const quantiser = VECTOR_QUANTISER.exec(text);
@@ -58,9 +56,8 @@ export function bufferHazards(tree: SourceTree): BufferHazard[] {
     const observer = OBSERVER.exec(text);
     if (observer) add('observer', file, line, observer[0]);
     hasBatchNorm ||= BATCH_NORM.test(text) || MODEL_ZOO.test(text);
-    isSynchronised ||= SYNC_BATCH_NORM.test(text);
   }
-  if (hasBatchNorm && !isSynchronised) {
+  if (hasBatchNorm && !isSynchronised(tree)) {
     for (const [file, call] of unguardedEvaluations(tree)) add('batch-norm-evaluation', file, call.span.startLine, `${call.written}()`);
   }
   return hazards;
@@ -133,6 +130,18 @@ export function wordsOf(name: string): string[] {
     .toLowerCase()
     .split(/[_\d]+/)
     .filter((word) => word !== '');
+}
+
+/** Conditions under which a model is wrapped by DDP at all. */
+const DISTRIBUTED = /^[\w.]*(distributed|is_initialized\(\)|is_available\(\)|world_size\(?\)?\s*>\s*1|__name__.*)$/;
+
+/** The batch norms are converted wherever DDP is used: a conversion behind an option of its own does not count. */
+function isSynchronised(tree: SourceTree): boolean {
+  return pythonFilesWith(tree, ['convert_sync_batchnorm']).modules.some((module) =>
+    findMethodCalls(module, ['convert_sync_batchnorm']).some(({ enclosing }) =>
+      enclosing.every(({ kind, text }) => kind !== 'else' && kind !== 'try' && (kind !== 'if' || DISTRIBUTED.test(text ?? ''))),
+    ),
+  );
 }
 
 function* pythonLines(tree: SourceTree, add: Add): Generator<{ file: string; line: number; text: string }> {

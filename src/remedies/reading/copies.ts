@@ -6,7 +6,7 @@ import { pythonFilesWith } from '../../source/python-files.ts';
 import { isAside } from '../../source/readable-paths.ts';
 import { type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
 import { loaderNames } from './loaders.ts';
-import { batchNames, isChangedInPlace, loopAround, rootOf } from './loops.ts';
+import { batchNames, isAsideOfTraining, isChangedInPlace, loopAround, rootOf } from './loops.ts';
 import type { Proposal } from './offers.ts';
 
 /** `x.to(…)` takes types and layouts, too; only what reads like a card is a copy to it. */
@@ -20,7 +20,7 @@ export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], p
   return modules.flatMap((module) =>
     findMethodCalls(module, ['npu', 'to', 'cuda']).flatMap((call): Proposal[] => {
       const loop = loopAround(call.node);
-      const batch = loop === null ? null : batchNames(module, loop, names);
+      const batch = loop === null || isAsideOfTraining(module, loop) ? null : batchNames(module, loop, names);
       const receiver = partsOf(call.node.children[0]!)[0];
       if (loop === null || batch === null || receiver === undefined || !goesToCard(call)) return [];
       const root = rootOf(module, receiver);

@@ -1,8 +1,8 @@
 import type { SourceTree } from '../../model/source-tree.ts';
 import { argumentOf, findMethodCalls } from '../../source/calls.ts';
 import type { CallSite } from '../../source/find-in-tree.ts';
-import { pythonFilesWith } from '../../source/python-files.ts';
-import { isAside } from '../../source/readable-paths.ts';
+import { pythonFilesWhere, pythonFilesWith } from '../../source/python-files.ts';
+import { isAside, isPython } from '../../source/readable-paths.ts';
 import { descend, lineAt, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
 
 /** A sign that worker processes may not be able to load this data, or would load other data. Read wide: a word is enough. */
@@ -18,6 +18,10 @@ const DEVICE =
 /** Handles that do not survive the start of a process. */
 const HANDLE = /\b(h5py\.File|lmdb\.open|sqlite3\.connect|netCDF4|tables\.open_file|zipfile\.ZipFile|tarfile\.open)\b/;
 const SPAWN = /set_start_method\(\s*["'](spawn|forkserver)|get_context\(\s*["'](spawn|forkserver)|multiprocessing_context\s*=/;
+
+/** A data set that is read from one end to the other: by its class, or by what somebody called it. */
+const ITERATES = /\b(IterableDataset|IterDataPipe|WebDataset|streaming\s*=\s*True)\b|\b\w*(_iter|iterator|iterable|stream|pipe)\b/i;
+const PIPES = /^\s*(?:from|import)\s+(torchtext|torchdata|webdataset)\b/m;
 
 /** Everything in the tree that speaks against worker processes for this loader without a person looking. */
 export function workerHazards(tree: SourceTree, { module, call }: CallSite): WorkerHazard[] {
@@ -59,8 +63,10 @@ export function workerHazards(tree: SourceTree, { module, call }: CallSite): Wor
   const line = call.span.startLine;
   for (const text of datasetTexts(module, call.node, argumentOf(call, 'dataset', 0)?.value ?? null)) {
     if (DEVICE.test(text)) add('device', module.path, line);
-    if (/\b(IterableDataset|IterDataPipe|WebDataset|streaming\s*=\s*True)\b/.test(text)) add('iterable', module.path, line);
+    if (ITERATES.test(text)) add('iterable', module.path, line);
   }
+  // Their data sets are streams as a rule, and whether they are divided among workers is not seen here.
+  if (PIPES.test(module.text)) add('iterable', module.path, line);
   if (argumentOf(call, 'multiprocessing_context') !== null) add('spawn', module.path, line);
   const isAtTop = call.enclosing.every(({ kind, text }) => kind !== 'function' && !(kind === 'if' && /__name__/.test(text ?? '')));
   if (isAtTop && SPAWN.test(module.text)) add('spawn', module.path, line);
@@ -92,13 +98,20 @@ function namesIn(module: PyModule, node: PyNode): string[] {
   return [...descend(node)].filter((part) => part.kind === 'identifier').map((part) => textOf(module, part));
 }
 
+const CHANGES = ['set_epoch', 'set_step', 'resample', 'reshuffle', 'set_length', 'set_resolution'];
+const MAY_CHANGE = new RegExp(`\\.(${CHANGES.join('|')})\\s*\\(`);
+
 /** True when the training process may change the dataset between epochs; workers that stay would not see it. */
 export function isDatasetChanged(tree: SourceTree): boolean {
-  const { modules } = pythonFilesWith(tree, ['set_epoch', 'dataset.', '_set.', 'set_'], (path) => !isAside(path));
-  return modules.some(
-    (module) =>
-      findMethodCalls(module, ['set_epoch', 'set_step', 'resample', 'reshuffle', 'set_length', 'set_resolution']).some(
-        ({ written }) => !/sampler/i.test(written),
-      ) || /\b\w*(dataset|_set|_ds)\.\w+\s*=(?!=)/.test(module.text.replaceAll(/self\.\w*(dataset|_set|_ds)\s*=/g, '')),
+  for (const path of tree.paths) {
+    const text = isPython(path) && !isAside(path) ? tree.read(path) : null;
+    if (text === null || !/dataset\.|_(set|ds)\./.test(text)) continue;
+    if (/\b\w*(dataset|_set|_ds)\.\w+\s*=(?!=)/.test(text.replaceAll(/self\.\w*(dataset|_set|_ds)\s*=/g, ''))) return true;
+  }
+  const { modules } = pythonFilesWhere(
+    tree,
+    (text) => MAY_CHANGE.test(text),
+    (path) => !isAside(path),
   );
+  return modules.some((module) => findMethodCalls(module, CHANGES).some(({ written }) => !/sampler/i.test(written)));
 }

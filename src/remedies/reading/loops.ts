@@ -34,6 +34,19 @@ export function trainingLoops(module: PyModule): ReadonlySet<PyNode> {
   return loops;
 }
 
+/** True where the code around says that nothing is trained: the name of its function, or no gradients. */
+export function isAsideOfTraining(module: PyModule, node: PyNode): boolean {
+  for (const up of ascend(node)) {
+    if (up.kind === 'function_definition') {
+      const name = partsOf(up).find((part) => part.kind === 'identifier');
+      if (name && !isTrainingText(textOf(module, name))) return true;
+    }
+    const header = up.kind === 'with_statement' || up.kind === 'decorated_definition' ? textOf(module, up).split(':\n', 1)[0]! : '';
+    if (/\b(no_grad|inference_mode)\b/.test(header)) return true;
+  }
+  return false;
+}
+
 export interface BatchNames {
   /** Names that stand for a whole batch: a tensor, a list, a dictionary, or an object of some class. */
   readonly wholes: ReadonlySet<string>;

@@ -1,0 +1,137 @@
+/*
+ * Before-patterns that look right and are not, as they occur in public repositories (rebuilt, not copied). Each was once offered as one
+ * click by mistake, or would be by a careless reading. `npm run examine` finds them.
+ */
+import { describe, expect, test } from 'vitest';
+import type { RemedyContext } from '../../src/model/remedy.ts';
+import { repository } from './repository.ts';
+import { adviceOf } from './situations.ts';
+
+interface Case {
+  readonly remedy: string;
+  readonly what: string;
+  readonly files: Readonly<Record<string, string>>;
+  readonly params?: RemedyContext['params'];
+}
+
+const DDP = 'from torch.nn.parallel import DistributedDataParallel as DDP\n';
+const LOADER = 'from torch.utils.data import DataLoader\n';
+
+const NOT_ONE_CLICK: readonly Case[] = [
+  {
+    remedy: 'broadcast-buffers-off',
+    what: 'batch norms are converted only behind an option, and every rank evaluates',
+    files: {
+      'train.py': `import torch\nimport torchvision\n${DDP}
+def evaluate(model, loader):
+    model.eval()
+
+def main(args):
+    model = torchvision.models.resnet50()
+    if args.distributed and args.sync_bn:
+        model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    model = DDP(model, device_ids=[args.gpu])
+    evaluate(model, None)
+`,
+    },
+  },
+  {
+    remedy: 'dataloader-workers',
+    what: 'the data set is a stream by its name',
+    params: { iterator: 'single' },
+    files: { 'train.py': `${LOADER}train_iterator = open_data("train")\nloader = DataLoader(train_iterator, batch_size=8)\n` },
+  },
+  {
+    remedy: 'dataloader-workers',
+    what: 'the data set comes from a library of streams',
+    params: { iterator: 'single' },
+    files: {
+      'train.py': `${LOADER}from torchtext.datasets import Multi30k\ntrain_data = Multi30k(split="train")\nloader = DataLoader(train_data, batch_size=8)\n`,
+    },
+  },
+  {
+    remedy: 'batch-transfer',
+    what: 'the loop is the one of evaluation',
+    files: {
+      'train.py': `${LOADER}
+loader = DataLoader(dataset, num_workers=4, pin_memory=True)
+
+def run_validate(loader, model):
+    for images, target in loader:
+        images = images.to(device)
+        model(images)
+`,
+    },
+  },
+  {
+    remedy: 'batch-transfer',
+    what: 'no gradients: the loop does not train',
+    files: {
+      'train.py': `import torch\n${LOADER}
+loader = DataLoader(dataset, num_workers=4, pin_memory=True)
+
+@torch.no_grad()
+def collect(model):
+    for images, target in loader:
+        images = images.to(device)
+        model(images)
+`,
+    },
+  },
+];
+
+describe('no one click', () => {
+  test.each(NOT_ONE_CLICK)('$remedy: $what', ({ remedy, files, params = {} }) => {
+    const advice = adviceOf(remedy, { source: repository(files), params });
+    expect(advice?.edits.filter(({ kind }) => kind === 'suggestion') ?? []).toEqual([]);
+  });
+});
+
+const STILL_ONE_CLICK: readonly Case[] = [
+  {
+    remedy: 'broadcast-buffers-off',
+    what: 'batch norms are converted wherever DDP is used',
+    files: {
+      'train.py': `import torch\nimport torchvision\n${DDP}
+def evaluate(model, loader):
+    model.eval()
+
+def main(args):
+    model = torchvision.models.resnet50()
+    if args.distributed:
+        model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)
+        model = DDP(model, device_ids=[args.gpu])
+    evaluate(model, None)
+`,
+    },
+  },
+  {
+    remedy: 'dataloader-workers',
+    what: 'images from a folder',
+    params: { iterator: 'single' },
+    files: {
+      'train.py': `import torchvision\n${LOADER}train_set = torchvision.datasets.ImageFolder("data")\nloader = DataLoader(train_set, batch_size=8)\n`,
+    },
+  },
+  {
+    remedy: 'batch-transfer',
+    what: 'the loop of training',
+    files: {
+      'train.py': `${LOADER}
+loader = DataLoader(dataset, num_workers=4, pin_memory=True)
+
+def train_epoch(loader, model):
+    for images, target in loader:
+        images = images.to(device)
+        model(images).backward()
+`,
+    },
+  },
+];
+
+describe('one click', () => {
+  test.each(STILL_ONE_CLICK)('$remedy: $what', ({ remedy, files, params = {} }) => {
+    const advice = adviceOf(remedy, { source: repository(files), params });
+    expect(advice!.edits.map(({ kind }) => kind)).toEqual(['suggestion']);
+  });
+});
