@@ -2,9 +2,9 @@
 import { createReadStream } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { artifactOfBlobPath, blobUrlState } from './blob-url.ts';
+import { blobUrlState, fileOfBlobPath } from './blob-url.ts';
 import { takeFault } from './faults.ts';
-import { type Artifact, type Exchange, type HubState, now } from './state.ts';
+import { type Exchange, type HubState, now, type StoredFile } from './state.ts';
 
 interface BlobExchange {
   request: IncomingMessage;
@@ -73,12 +73,12 @@ async function serve(state: HubState, exchange: BlobExchange): Promise<void> {
       'AuthenticationFailed',
       'Server failed to authenticate the request. Signature not valid in the specified time frame.',
     );
-  const artifact = artifactOfBlobPath(state, url.pathname);
+  const artifact = fileOfBlobPath(state, url.pathname);
   if (!artifact) return refuse(exchange, 404, 'BlobNotFound', 'The specified blob does not exist.');
   await serveArtifact(artifact, exchange);
 }
 
-async function serveArtifact(artifact: Artifact, exchange: BlobExchange): Promise<void> {
+async function serveArtifact(artifact: StoredFile, exchange: BlobExchange): Promise<void> {
   const { request, response, entry } = exchange;
   const { etag } = artifact;
   const match = request.headers['if-match'];
@@ -125,7 +125,7 @@ function parseRange(header: string | undefined, size: number): { start: number; 
   return start >= size || end <= start ? 'unsatisfiable' : { start, end };
 }
 
-async function* chunks(artifact: Artifact, start: number, end: number): AsyncGenerator<Buffer> {
+async function* chunks(artifact: StoredFile, start: number, end: number): AsyncGenerator<Buffer> {
   if (end <= start) return;
   const highWaterMark = artifact.slowBytesPerSecond === null ? 256 * 1024 : Math.max(1, Math.ceil(artifact.slowBytesPerSecond / 20));
   if ('file' in artifact.bytes) {
@@ -135,7 +135,7 @@ async function* chunks(artifact: Artifact, start: number, end: number): AsyncGen
   for (let at = start; at < end; at += highWaterMark) yield artifact.bytes.buffer.subarray(at, Math.min(end, at + highWaterMark));
 }
 
-async function send(artifact: Artifact, start: number, end: number, { response, entry }: BlobExchange): Promise<void> {
+async function send(artifact: StoredFile, start: number, end: number, { response, entry }: BlobExchange): Promise<void> {
   let at = start;
   for await (const chunk of chunks(artifact, start, end)) {
     const { truncateAt } = artifact;

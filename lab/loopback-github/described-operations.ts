@@ -22,6 +22,8 @@ export const describedOperations: readonly string[] = [
   'repos/list-pull-requests-associated-with-commit',
   'repos/compare-commits-with-basehead',
   'repos/get-content',
+  'repos/get-release-by-tag',
+  'repos/get-release-asset',
   'repos/get-collaborator-permission-level',
   'git/get-tree',
   'git/get-blob',

@@ -3,7 +3,16 @@ import { addComment, editComment, removeComment } from './comments.ts';
 import { emit } from './deliveries.ts';
 import type { Changes } from './git.ts';
 import { closePull, commit, forkOf, markReady, openPull, type PullOptions, pushToPull, reopenPull } from './pulls.ts';
-import { type ArtifactOptions, addArtifact, addRun, type RunOptions, replaceBytes, updateRun } from './runs.ts';
+import {
+  type ArtifactOptions,
+  addArtifact,
+  addAttachment,
+  addReleaseAsset,
+  addRun,
+  type RunOptions,
+  replaceBytes,
+  updateRun,
+} from './runs.ts';
 import { account, type HubState, nextId, type PullRequest, type Repository, type Role, resolveCommit, type WorkflowRun } from './state.ts';
 
 /** A pull request. `headSha` and `baseSha` follow the pushes. */
@@ -74,6 +83,10 @@ export interface RepositoryHandle {
   addWorkflowRun(options: Omit<RunOptions, 'pull'> & { pr?: PullReference }): RunHandle;
   updateWorkflowRun(run: RunHandle, change: { status?: WorkflowRun['status']; conclusion?: string | null; runAttempt?: number }): void;
   addArtifact(run: RunHandle, options: ArtifactOptions): ArtifactHandle;
+  /** Adds an asset to the release of a tag. */
+  addReleaseAsset(tag: string, options: ArtifactOptions): { readonly id: number };
+  /** A file as people drop it into a comment; gives its address. */
+  attach(options: ArtifactOptions): string;
   expireArtifact(artifact: ArtifactHandle): void;
   /** Puts other bytes in its place, with another ETag. */
   replaceArtifact(artifact: ArtifactHandle, zipBuffer: Buffer): void;
@@ -175,6 +188,8 @@ export function repositoryHandle(state: HubState, repository: Repository): Repos
       const { id, name, size, digest } = addArtifact(state, repository, runIn(repository, run), options);
       return { id, name, size, digest: digest === 'absent' ? null : digest };
     },
+    addReleaseAsset: (tag, options) => ({ id: addReleaseAsset(state, repository, tag, options).id }),
+    attach: (options) => addAttachment(state, repository, options),
     expireArtifact({ id }) {
       const artifact = repository.artifacts.find((candidate) => candidate.id === id);
       if (artifact) artifact.expired = true;

@@ -25,6 +25,8 @@ export const requiredPermissions: { readonly [operation: string]: 'app' | 'publi
   'repos/list-pull-requests-associated-with-commit': ['pull_requests:read', 'contents:read'],
   'repos/compare-commits-with-basehead': ['contents:read'],
   'repos/get-content': ['contents:read'],
+  'repos/get-release-by-tag': ['contents:read'],
+  'repos/get-release-asset': ['contents:read'],
   'repos/get-collaborator-permission-level': ['metadata:read'],
   'git/get-tree': ['contents:read'],
   'git/get-blob': ['contents:read'],

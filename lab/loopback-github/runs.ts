@@ -12,6 +12,7 @@ import {
   type PullRequest,
   type Repository,
   resolveCommit,
+  type StoredFile,
   timestamp,
   type Workflow,
   type WorkflowRun,
@@ -135,8 +136,7 @@ function sha256(bytes: Artifact['bytes']): string {
   return hash.digest('hex');
 }
 
-/** Adds an artifact to a run. */
-export function addArtifact(state: HubState, repository: Repository, run: WorkflowRun, options: ArtifactOptions): Artifact {
+function storedFile(state: HubState, kind: string, options: ArtifactOptions): StoredFile {
   const bytes = options.zipPath === undefined ? { buffer: options.zipBuffer ?? Buffer.alloc(0) } : { file: options.zipPath };
   const size = 'file' in bytes ? statSync(bytes.file).size : bytes.buffer.length;
 
@@ -146,15 +146,13 @@ export function addArtifact(state: HubState, repository: Repository, run: Workfl
       : options.digest === 'wrong'
         ? `sha256:${randomBytes(32).toString('hex')}`
         : options.digest;
-  const id = nextId(state, 'artifact');
-  const artifact: Artifact = {
+  const id = nextId(state, kind);
+  return {
     id,
-    run,
     name: options.name,
     bytes,
     size,
     declaredSize: options.declaredSize ?? size,
-    expired: options.expired ?? false,
     digest,
     createdAt: now(state),
     expiresAt: timestamp(clock(state) + (options.retentionDays ?? 90) * 86_400_000),
@@ -165,8 +163,32 @@ export function addArtifact(state: HubState, repository: Repository, run: Workfl
     omitLength: options.omitLength ?? false,
     ignoreRange: options.ignoreRange ?? false,
   };
+}
+
+/** Adds an artifact to a run. */
+export function addArtifact(state: HubState, repository: Repository, run: WorkflowRun, options: ArtifactOptions): Artifact {
+  const artifact: Artifact = { ...storedFile(state, 'artifact', options), run, expired: options.expired ?? false };
   repository.artifacts.push(artifact);
   return artifact;
+}
+
+/** Adds an asset to the release of a tag, which is made when it is not there. */
+export function addReleaseAsset(state: HubState, repository: Repository, tag: string, options: ArtifactOptions): StoredFile {
+  let release = repository.releases.find((candidate) => candidate.tag === tag);
+  if (!release) {
+    release = { id: nextId(state, 'release'), tag, author: repository.owner, createdAt: now(state), assets: [] };
+    repository.releases.push(release);
+  }
+  const asset = storedFile(state, 'asset', options);
+  release.assets.push(asset);
+  return asset;
+}
+
+/** Stores a file as the editor of a comment does, and gives its address. */
+export function addAttachment(state: HubState, repository: Repository, options: ArtifactOptions): string {
+  const file = storedFile(state, 'attachment', options);
+  repository.attachments.push(file);
+  return `${state.url}/user-attachments/files/${file.id}/${encodeURIComponent(file.name)}`;
 }
 
 /** Puts other bytes in the place of an artifact's, as a storage host that mixes up files would. */

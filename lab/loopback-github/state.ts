@@ -242,6 +242,18 @@ export interface Artifact {
   ignoreRange: boolean;
 }
 
+/** A file of no run: the asset of a release, or attached to a pull request. */
+export type StoredFile = Omit<Artifact, 'run' | 'expired'>;
+
+/** A release. */
+export interface Release {
+  id: number;
+  tag: string;
+  author: Account;
+  createdAt: string;
+  assets: StoredFile[];
+}
+
 /** A repository. */
 export interface Repository {
   id: number;
@@ -270,6 +282,8 @@ export interface Repository {
   workflows: Workflow[];
   runs: WorkflowRun[];
   artifacts: Artifact[];
+  releases: Release[];
+  attachments: StoredFile[];
   createdAt: string;
   pushedAt: string;
   /** A lagging replica: what listing comments answers for the next reads. */
@@ -371,6 +385,9 @@ const FIRST_IDS: { [kind: string]: number } = {
   run: 18_000_000_001,
   artifact: 4_100_000_001,
   label: 8_000_000_001,
+  release: 260_000_001,
+  asset: 240_000_001,
+  attachment: 23_000_001,
   delivery: 90_000_000_001,
 };
 
@@ -454,6 +471,8 @@ export function createRepository(
     workflows: [],
     runs: [],
     artifacts: [],
+    releases: [],
+    attachments: [],
     createdAt: created,
     pushedAt: created,
     staleComments: null,

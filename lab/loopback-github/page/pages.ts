@@ -1,6 +1,7 @@
 /** Routes the pages and puts the frame around them. Nothing on them is fetched from elsewhere, nothing runs. */
 import { randomBytes } from 'node:crypto';
-import { findRepository, type HubState, type Repository } from '../state.ts';
+import { signedBlobUrl } from '../blob-url.ts';
+import { findRepository, type HubState, type Repository, resolveCommit } from '../state.ts';
 import { escaped, type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import { repositoryPath } from './parts.ts';
@@ -22,11 +23,13 @@ export function servePage(state: HubState, method: string, target: string): Page
   const parts = url.pathname.split('/').filter(Boolean).map(decoded);
   if (parts.length === 0) return framed(200, 'Loopback GitHub', null, homePage(state));
   if (parts[0] === 'avatars') return avatarImage(Number(parts[2]));
+  if (parts[0] === 'user-attachments') return attachment(state, parts);
   const [owner = '', name = '', area = 'pulls', id = '', tab = ''] = parts;
   const repository = findRepository(state, owner, name);
   if (!repository) return plain(404, 'Not Found');
   if (area === 'pull' && tab !== '') return redirect(`${repositoryPath(repository)}/pull/${id}#${tab}`);
   if (area === 'runs') return checkRunRedirect(repository, Number(id));
+  if (area === 'raw') return rawFile(repository, id, parts.slice(4).join('/'));
   const shown = body(state, repository, area, id, parts);
   return shown ? framed(200, shown.title, repository, shown.html) : plain(404, 'Not Found');
 }
@@ -67,6 +70,21 @@ function policy(nonce: string): string {
 }
 
 const SAFE_HEADERS = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cache-control': 'no-store' };
+
+/** A file that was attached to a comment of a public repository: an address of the blob host, for anybody. */
+function attachment(state: HubState, parts: string[]): Page {
+  const repository = state.repositories.find(({ attachments }) => attachments.some(({ id }) => id === Number(parts[2])));
+  const file = repository?.attachments.find(({ id, name }) => id === Number(parts[2]) && name === parts[3]);
+  // Of a private repository only people who are signed in get them, no token does (drogers0/gh-image#42).
+  return file && !repository?.private ? redirect(signedBlobUrl(state, file)) : plain(404, 'Not Found');
+}
+
+/** A file at a commit as plain text, where `download_url` of the contents API leads. */
+function rawFile(repository: Repository, ref: string, path: string): Page {
+  const commit = repository.objects.commits.get(resolveCommit(repository, ref) ?? '');
+  const blob = commit?.files.get(path);
+  return blob === undefined ? plain(404, 'Not Found') : plain(200, repository.objects.blobs.get(blob)?.toString('utf8') ?? '');
+}
 
 function plain(status: number, text: string): Page {
   return {

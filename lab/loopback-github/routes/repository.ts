@@ -1,5 +1,6 @@
 /** Repositories, branches, commits, contents, the git database. */
 import { ApiError } from '../api-error.ts';
+import { signedBlobUrl } from '../blob-url.ts';
 import { type Call, found, type Handlers, optionalText, page, type Reply, repositoryOf, text } from '../call.ts';
 import { diffCommits } from '../diff.ts';
 import { ancestry, type Commit, commitsBetween, mergeBase } from '../git.ts';
@@ -7,6 +8,7 @@ import type { JsonObject } from '../json.ts';
 import { nodeId } from '../present/account.ts';
 import { commitJson, contentJson, fileJson, fullCommitJson, gitCommitJson } from '../present/commit.ts';
 import { pullJson } from '../present/pull.ts';
+import { assetJson, releaseJson } from '../present/release.ts';
 import { fullRepositoryJson, repositoryApi, repositoryHtml } from '../present/repository.ts';
 import { findRepository, type PullRequest, type Repository, resolveCommit } from '../state.ts';
 
@@ -195,6 +197,23 @@ export const repositoryHandlers: Handlers = {
   'repos/compare-commits-with-basehead': compare,
 
   'repos/get-content': content,
+
+  'repos/get-release-by-tag': (call) => {
+    const repository = repositoryOf(call);
+    const release = found(repository.releases.find(({ tag }) => tag === text(call, 'tag')));
+    return { status: 200, body: releaseJson(call.state, repository, release) };
+  },
+
+  'repos/get-release-asset': (call) => {
+    const repository = repositoryOf(call);
+    const id = Number(call.parameters.asset_id);
+    const release = found(repository.releases.find(({ assets }) => assets.some((asset) => asset.id === id)));
+    const asset = release.assets.find((candidate) => candidate.id === id)!;
+    // The bytes lie elsewhere; clients must follow a 302 as well as take a 200 [docs, "Get a release asset"].
+    if (call.headers.accept?.includes('application/octet-stream'))
+      return { status: 302, headers: { location: signedBlobUrl(call.state, asset) } };
+    return { status: 200, body: assetJson(call.state, repository, release, asset) };
+  },
 
   'git/get-tree': (call) => {
     const repository = repositoryOf(call);
