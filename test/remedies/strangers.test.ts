@@ -78,6 +78,28 @@ def collect(model):
 `,
     },
   },
+  {
+    remedy: 'batch-transfer',
+    what: 'the branch for GPUs does not run on an NPU',
+    files: {
+      'train.py': `${LOADER}
+loader = DataLoader(dataset, num_workers=4, pin_memory=True)
+for images, target in loader:
+    if args.device == "gpu":
+        images = images.cuda()
+    model(images).backward()
+`,
+    },
+  },
+  {
+    remedy: 'keep-layout',
+    what: 'a copy before a view: merged dimensions are copied as before, and a later view needs the copy',
+    params: { types: 'Transpose' },
+    files: {
+      'model.py':
+        'import torch\n\ndef forward(x):\n    x = x.permute(0, 2, 1, 3).contiguous().view(b, s, -1)\n    return x.view(b * s, -1)\n',
+    },
+  },
 ];
 
 describe('no one click', () => {

@@ -5,6 +5,7 @@ import type { CallSite } from '../../source/find-in-tree.ts';
 import { pythonFilesWith } from '../../source/python-files.ts';
 import { isAside } from '../../source/readable-paths.ts';
 import { type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
+import { frameworksOf } from './frameworks.ts';
 import { loaderNames } from './loaders.ts';
 import { batchNames, isAsideOfTraining, isChangedInPlace, loopAround, rootOf } from './loops.ts';
 import type { Proposal } from './offers.ts';
@@ -13,11 +14,12 @@ import type { Proposal } from './offers.ts';
 const CARD =
   /^(["'](npu|cuda)(:\d+)?["']|(\w+\.)*\w*(device|dev|gpu|npu|local_rank|rank|card)\w*(\[["']?\w+["']?\])?|torch\.device\(.*\))$/i;
 
-/** Copies of batches to the card in loops over a training loader, without `non_blocking`. */
+/** Copies of batches to the card in loops over a training loader, without `non_blocking`; in files of the profile where it names any. */
 export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], proven: readonly string[]): Proposal[] {
   const names = loaderNames(loaders);
   const { modules } = pythonFilesWith(tree, ['.npu(', '.to(', '.cuda('], (path) => !isAside(path) || proven.includes(path));
-  return modules.flatMap((module) =>
+  const reachesCuda = frameworksOf(tree).has('transferToNpu');
+  const copies = modules.flatMap((module) =>
     findMethodCalls(module, ['npu', 'to', 'cuda']).flatMap((call): Proposal[] => {
       const loop = loopAround(call.node);
       const batch = loop === null || isAsideOfTraining(module, loop) ? null : batchNames(module, loop, names);
@@ -29,9 +31,13 @@ export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], p
       if (steps === null || argumentOf(call, 'non_blocking', call.written.endsWith('.to') ? 2 : 1) !== null) return [];
       // A whole batch may be an object of some class, whose `to` takes no such argument.
       const isTensor = batch.parts.has(root) ? receiver.kind === 'identifier' : receiver.kind === 'subscript';
-      return [{ module, node: call.node, steps, isSafe: isTensor && !isChanged(module, loop, call.node, receiver, root) }];
+      // On an NPU this line runs only where names of CUDA are redirected.
+      const runs = reachesCuda || !/\bcuda\b/.test(textOf(module, call.node));
+      return [{ module, node: call.node, steps, isSafe: isTensor && runs && !isChanged(module, loop, call.node, receiver, root) }];
     }),
   );
+  const inProven = copies.filter(({ module }) => proven.includes(module.path));
+  return inProven.length > 0 ? inProven : copies;
 }
 
 function goesToCard(call: PyCall): boolean {

@@ -5,7 +5,7 @@ import { namesOf } from '../../source/names.ts';
 import { pythonFilesWhere } from '../../source/python-files.ts';
 import { isAside } from '../../source/readable-paths.ts';
 import { ascend, descend, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
-import { isChangedInPlace, rootOf } from './loops.ts';
+import { rootOf } from './loops.ts';
 import { functionAround, type Proposal, statementOf } from './offers.ts';
 
 function modulesWith(tree: SourceTree, pattern: RegExp, proven: readonly string[]): readonly PyModule[] {
@@ -130,7 +130,10 @@ function isTensor(module: PyModule, at: PyNode, name: string): boolean {
   return known;
 }
 
-/** `x.permute(…).contiguous().view(…)`: `reshape` copies only where the strides ask for it. The values are the same. */
+/**
+ * `x.permute(…).contiguous().view(…)`: `reshape` copies only where the strides ask for it. The values are the same. Never one click: where
+ * dimensions are merged it copies as before, and where it does not copy, a later `view` or collective may ask for the contiguous result.
+ */
 export function copiesBeforeView(tree: SourceTree, proven: readonly string[]): Proposal[] {
   return modulesWith(tree, /\.contiguous\(\s*\)\s*\\?\s*\.\s*view\(/, proven).flatMap((module) =>
     [...descend(module.root)].flatMap((node): Proposal[] => {
@@ -145,24 +148,9 @@ export function copiesBeforeView(tree: SourceTree, proven: readonly string[]): P
       const callable = node.children[0]!;
       const text = `${module.text.slice(callable.start, start)}.reshape`;
       const { steps } = replaceNode(module, callable, text);
-      return steps === null ? [] : [{ module, node, steps, isSafe: staysUnchanged(module, node) }];
+      return steps === null ? [] : [{ module, node, steps, isSafe: false }];
     }),
   );
-}
-
-/** True when neither the result nor what it is made of is changed in place in its function: sharing memory then makes no difference. */
-function staysUnchanged(module: PyModule, node: PyNode): boolean {
-  const scope = functionAround(node) ?? module.root;
-  const names = new Set([rootOf(module, node)]);
-  const statement = statementOf(node);
-  const [inner] = statement === null ? [] : partsOf(statement);
-  if (statement?.kind === 'return_statement') return false;
-  if (inner?.kind === 'assignment') {
-    const target = partsOf(inner)[0]!;
-    if (target.kind !== 'identifier') return false;
-    names.add(textOf(module, target));
-  }
-  return [...names].every((name) => name !== null && !isChangedInPlace(module, scope, name));
 }
 
 const PRODUCTS = ['torch.matmul', 'torch.bmm', 'torch.nn.functional.linear'];
