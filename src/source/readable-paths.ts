@@ -1,5 +1,10 @@
-const READ_EXTENSIONS = ['.py', '.sh', '.yml', '.yaml', '.toml'];
-const READ_NAMES = [/^requirements[\w.-]*\.txt$/, /^Dockerfile(\.[\w-]+)?$/, /^[\w-]+\.Dockerfile$/];
+const READ_EXTENSIONS = ['.py', '.sh', '.bash', '.slurm', '.sbatch', '.yml', '.yaml', '.toml'];
+const READ_NAMES = [
+  /^(requirements|constraints)[\w.-]*\.txt$/,
+  /^(Dockerfile|Containerfile)(\.[\w.-]+)?$/,
+  /^[\w.-]+\.[Dd]ockerfile$/,
+  /^setup\.cfg$/,
+];
 
 /** Folders that hold other people's code, build output or history. Never read. */
 export const SKIPPED_FOLDERS: ReadonlySet<string> = new Set([
@@ -34,6 +39,7 @@ export function isReadable(path: string): boolean {
   const parts = path.split('/');
   const name = parts.pop()!;
   if (parts.some((folder) => SKIPPED_FOLDERS.has(folder))) return false;
+  if (parts.at(-1) === 'requirements' && name.endsWith('.txt')) return true;
   return READ_EXTENSIONS.some((extension) => name.endsWith(extension)) || READ_NAMES.some((pattern) => pattern.test(name));
 }
 

@@ -1,4 +1,5 @@
-import type { SourceTree } from '../model/source-tree.ts';
+import type { ChangeBlock, SourceTree } from '../model/source-tree.ts';
+import { changeBlocksOf } from './change-blocks.ts';
 import { type Hunk, hunksOf, isInsideOneHunk } from './hunks.ts';
 import { MAX_FILE_BYTES } from './python-parser.ts';
 import { cleanPath, isReadable } from './readable-paths.ts';
@@ -11,17 +12,23 @@ export interface SourceFiles {
 }
 
 /** A source tree from texts and diffs that are already here. Files of other kinds, unsafe paths and large files are left out. */
-export function sourceTreeFrom({ files, patches = [] }: SourceFiles): SourceTree {
+export function sourceTreeFrom({ files, patches }: SourceFiles): SourceTree {
   const texts = new Map<string, string>();
   for (const [path, text] of files) {
     if (cleanPath(path) !== null && isReadable(path) && isSmallText(text)) texts.set(path, text);
   }
   const hunks = new Map<string, readonly Hunk[]>();
-  for (const [path, patch] of patches) if (patch) hunks.set(path, hunksOf(patch));
+  const changes = new Map<string, readonly ChangeBlock[]>();
+  for (const [path, patch] of patches ?? []) {
+    if (!patch) continue;
+    hunks.set(path, hunksOf(patch));
+    changes.set(path, changeBlocksOf(patch));
+  }
   return {
     paths: [...texts.keys()].sort(),
     read: (path) => texts.get(path) ?? null,
     inDiff: (path, startLine, endLine) => isInsideOneHunk(hunks.get(path) ?? [], startLine, endLine),
+    ...(patches === undefined ? {} : { changes }),
   };
 }
 
