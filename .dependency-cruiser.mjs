@@ -71,6 +71,12 @@ export default {
       'Job facts are computed from rank facts, never from files.',
     ),
     only(
+      'code-facts-see-source',
+      'facts/code',
+      ['base/', 'model/', 'source/'],
+      'What a repository tells is read from its source alone; what time it costs is a rule’s business.',
+    ),
+    only(
       'compare-sees-facts',
       'compare',
       ['base/', 'model/', 'facts/'],

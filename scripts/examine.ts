@@ -38,6 +38,7 @@ const PLACES: Readonly<Record<Category, readonly RegExp[]>> = {
   communication: [/\.backward\(/, /\bDistributedDataParallel\b/, /\.step\(/],
   memory: [/\bempty_cache\(/, /\.step\(/, /\.backward\(/],
   capture: [/\bprofile\(|\bschedule\(/, /\.step\(/],
+  code: [/\bimport\b/],
   comparison: [/\.step\(/],
 };
 

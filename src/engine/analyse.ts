@@ -1,6 +1,8 @@
 import { messageOf } from '../base/errors.ts';
 import type { GateConfig, JobConfig, MuteConfig } from '../config/schema.ts';
+import { codeFacts } from '../facts/code/index.ts';
 import { type JobFacts, jobFacts } from '../facts/job/index.ts';
+import type { CodeFacts } from '../model/code.ts';
 import type { JobComparison } from '../model/comparison.ts';
 import type { Capability, RankFacts, UploadFacts } from '../model/facts.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
@@ -13,10 +15,11 @@ import { acknowledge } from '../report/acknowledge.ts';
 import { buildReport, type RuleOutcome } from '../report/build.ts';
 import { evaluateGate } from '../report/gate.ts';
 import { RULES } from '../rules/index.ts';
-import { matchFrame } from '../source/match-frame.ts';
 import type { ProfileSource } from '../sources/source.ts';
 import { type Baseline, type BaselineSource, readBaseline } from './baseline.ts';
 import { type Count, collectRanks } from './collect-ranks.ts';
+import { locate } from './locate.ts';
+import { type Advised, patchOf, settleEdits } from './settle-edits.ts';
 import { socOf } from './soc.ts';
 import { VERSION } from './version.ts';
 
@@ -74,16 +77,20 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
   input.onProgress?.({ phase: 'diagnose', done: 0, total: 1 });
   const job = jobFacts(usable, otherRanks, { batch, ...comparing(baseline, options) });
   const source = input.source;
+  const advised: Advised[] = [];
   const report = buildReport({
     job,
-    outcomes: outcomesOf(job, options),
+    outcomes: outcomesOf(job, options, source === null ? null : codeFacts(source)),
     inputs,
     notes: isMindSpore(usable) ? [...notes, MINDSPORE] : notes,
     lang: options.lang,
     version: VERSION,
-    advise: (finding, raw) => advise(finding, raw, usable, source, options.lang),
+    advise: (finding, raw) => advise(finding, raw, usable, source, options.lang, advised),
     baseline: baseline?.job == null || !hasAllRanks(baseline.job, job) ? null : causesOf(baseline.job, options),
   });
+  settleEdits(advised);
+  const patch = source === null ? null : patchOf(report.findings, source);
+  if (patch !== null) report.patch = patch;
   for (const rule of RULES.filter((r) => options.disabledRules.includes(r.id))) {
     const off: L10n = { en: 'switched off in the configuration', zh: '已在配置中关闭' };
     report.checked.push({ rule: rule.id, outcome: 'notApplicable', reason: off[options.lang] });
@@ -93,8 +100,8 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
   return { ...known, gate: evaluateGate(known, options.gate) };
 }
 
-function outcomesOf(job: JobFacts, options: EngineOptions): RuleOutcome[] {
-  return RULES.filter((r) => !options.disabledRules.includes(r.id)).map((rule) => runRule(rule, job.ranks, options, job));
+function outcomesOf(job: JobFacts, options: EngineOptions, code: CodeFacts | null): RuleOutcome[] {
+  return RULES.filter((r) => !options.disabledRules.includes(r.id)).map((rule) => runRule(rule, options, job, code));
 }
 
 const REGRESSION = 'regression';
@@ -114,7 +121,7 @@ function hasAllRanks(base: JobFacts, job: JobFacts): boolean {
 
 /** What the same rules find in the baseline, without advice. */
 function causesOf(job: JobFacts, options: EngineOptions): Report {
-  const outcomes = outcomesOf(job, options);
+  const outcomes = outcomesOf(job, options, null);
   return buildReport({ job, outcomes, inputs: [], notes: [], lang: options.lang, version: VERSION, advise: () => [] });
 }
 
@@ -178,7 +185,8 @@ function valuesOf(rule: Rule, options: EngineOptions): Record<string, number> {
 }
 
 /** One rule, isolated: what it throws is its own error and never costs the report. */
-function runRule(rule: Rule, ranks: readonly RankFacts[], options: EngineOptions, job: ReturnType<typeof jobFacts>): RuleOutcome {
+function runRule(rule: Rule, options: EngineOptions, job: JobFacts, code: CodeFacts | null): RuleOutcome {
+  const { ranks } = job;
   const lacking = rule.needs.filter((need) => !ranks.some((r) => r.capabilities.has(need)));
   const values = valuesOf(rule, options);
   if (lacking.length > 0) {
@@ -198,7 +206,7 @@ function runRule(rule: Rule, ranks: readonly RankFacts[], options: EngineOptions
     return { rule, detection: { outcome: 'notApplicable', reason: { text } } };
   }
   try {
-    return { rule, detection: rule.detect(job, values) };
+    return { rule, detection: rule.detect(job, values, code) };
   } catch (error) {
     return { rule, detection: { outcome: 'error', reason: messageOf(error).slice(0, 300) } };
   }
@@ -215,14 +223,15 @@ function isMindSpore(ranks: readonly RankFacts[]): boolean {
   return ranks.some((r) => r.settings.framework === 'MindSpore');
 }
 
-function advise(finding: Finding, raw: RawFinding, ranks: readonly RankFacts[], source: SourceTree | null, lang: Lang): Recommendation[] {
-  if (source !== null) {
-    // A frame that the repository confirms is proven; where several files fit, the profile's word stays.
-    finding.locations = finding.locations.map((location) => {
-      const match = matchFrame(source, { file: location.file, line: location.line, func: location.symbol ?? '' });
-      return match === null ? location : { ...location, file: match.file, line: match.line, provenBy: 'call-stack' as const };
-    });
-  }
+function advise(
+  finding: Finding,
+  raw: RawFinding,
+  ranks: readonly RankFacts[],
+  source: SourceTree | null,
+  lang: Lang,
+  advised: Advised[],
+): Recommendation[] {
+  if (source !== null) finding.locations = locate(source, raw.frames);
   const framework = isMindSpore(ranks) ? 'MindSpore' : 'PyTorch';
   const settings = ranks.map((r) => r.settings);
   const pick = <T>(value: (s: (typeof settings)[number]) => T | null): T | null => settings.map(value).find((v) => v !== null) ?? null;
@@ -236,6 +245,7 @@ function advise(finding: Finding, raw: RawFinding, ranks: readonly RankFacts[], 
       torchNpu: pick((s) => s.torchNpu),
       params,
       source,
+      ...(raw.sites === undefined ? {} : { sites: raw.sites }),
     };
     const advice = remedy.advise(finding, context);
     if (advice === null) continue;
@@ -243,7 +253,7 @@ function advise(finding: Finding, raw: RawFinding, ranks: readonly RankFacts[], 
       if (finding.locations.some((l) => l.file === at.file && l.line === at.line)) continue;
       finding.locations.push({ ...at, provenBy: 'syntax' });
     }
-    out.push({
+    const recommendation: Recommendation = {
       remedy: id,
       title: advice.title[lang],
       text: advice.text[lang],
@@ -251,7 +261,9 @@ function advise(finding: Finding, raw: RawFinding, ranks: readonly RankFacts[], 
       edits: [...advice.edits],
       preconditions: advice.preconditions.map((p) => p[lang]),
       references: [...advice.references],
-    });
+    };
+    out.push(recommendation);
+    advised.push({ recommendation, finding, remedy, context });
   }
   return out;
 }

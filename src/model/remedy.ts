@@ -1,3 +1,4 @@
+import type { CodeSite } from './code.ts';
 import type { L10n } from './lang.ts';
 import type { Edit, Finding } from './report.ts';
 import type { SourceTree } from './source-tree.ts';
@@ -13,6 +14,8 @@ export interface RemedyContext {
   /** Facts a rule hands over, by name (numbers and strings only), e.g. `{ microSteps: 4, iterator: 'single' }`. */
   readonly params: Readonly<Record<string, string | number | boolean | null>>;
   readonly source: SourceTree | null;
+  /** Places that the rule found by reading the source itself. */
+  readonly sites?: readonly CodeSite[];
 }
 
 export interface Advice {

@@ -1,11 +1,12 @@
 import type { JobFacts } from '../facts/job/index.ts';
 import type { Removals } from '../replay/replay.ts';
 import type { Frame } from './capture.ts';
+import type { CodeFacts, CodeSite } from './code.ts';
 import type { Capability } from './facts.ts';
 import type { L10n, Message } from './lang.ts';
 import type { Confidence, Severity } from './report.ts';
 
-export type Category = 'data' | 'host' | 'compute' | 'communication' | 'memory' | 'capture' | 'comparison';
+export type Category = 'data' | 'host' | 'compute' | 'communication' | 'memory' | 'capture' | 'code' | 'comparison';
 
 /** A threshold: default, unit and the reason for its value. Relative to the step first; absolute ones only keep noise out. */
 export interface RuleOption {
@@ -61,6 +62,8 @@ export interface RawFinding {
   /** Waiting that counts as explained when replaying without the other causes takes most of the skew away. */
   readonly explainedBySkew?: boolean;
   readonly frames: readonly Frame[];
+  /** Places that the rule found by reading the source itself. */
+  readonly sites?: readonly CodeSite[];
   readonly remedies: readonly { readonly id: string; readonly params: Readonly<Record<string, string | number | boolean | null>> }[];
   /** Stable part of the fingerprint: the place, never a measured number. */
   readonly hotspot: string;
@@ -80,7 +83,8 @@ export interface Rule<O extends Record<string, RuleOption> = Record<string, Rule
   readonly needs: readonly Capability[];
   readonly options: O;
   readonly remedies: readonly string[];
-  detect(job: JobFacts, options: OptionValues<O>): Detection;
+  /** `code`: what the repository tells; null without one. */
+  detect(job: JobFacts, options: OptionValues<O>, code?: CodeFacts | null): Detection;
   /** What the rule can tell of a capture without step marks that lacks some of `needs`; null: nothing, and what it lacks is said. */
   detectWithoutSteps?(job: JobFacts, options: OptionValues<O>): Detection | null;
 }

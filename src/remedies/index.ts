@@ -17,6 +17,7 @@ import easeContention from './ease-contention.ts';
 import expandableSegments from './expandable-segments.ts';
 import expertBalance from './expert-balance.ts';
 import findLateRank from './find-late-rank.ts';
+import fixForNpu from './fix-for-npu.ts';
 import fuseChain from './fuse-chain.ts';
 import fuseFormula from './fuse-formula.ts';
 import fuseSmallOps from './fuse-small-ops.ts';
@@ -61,6 +62,7 @@ export const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   ['expandable-segments', expandableSegments],
   ['expert-balance', expertBalance],
   ['find-late-rank', findLateRank],
+  ['fix-for-npu', fixForNpu],
   ['fuse-chain', fuseChain],
   ['fuse-formula', fuseFormula],
   ['fuse-small-ops', fuseSmallOps],

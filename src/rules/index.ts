@@ -26,6 +26,7 @@ import memoryAllocStall from './memory-alloc-stall/index.ts';
 import memoryFragmentation from './memory-fragmentation/index.ts';
 import memoryGrowth from './memory-growth/index.ts';
 import memoryPeak from './memory-peak/index.ts';
+import migrationReview from './migration-review/index.ts';
 import noOverlap from './no-overlap/index.ts';
 import opRecompile from './op-recompile/index.ts';
 import pipeUtilisation from './pipe-utilisation/index.ts';
@@ -73,6 +74,7 @@ export const RULES: readonly Rule[] = [
   memoryFragmentation,
   memoryGrowth,
   memoryPeak,
+  migrationReview,
   noOverlap,
   opRecompile,
   pipeUtilisation,

@@ -1,4 +1,6 @@
+import { MIGRATION_KINDS } from '../../src/model/code.ts';
 import { FUSION_PATTERNS } from '../../src/model/facts.ts';
+import { DEPRECATED } from '../../src/model/npu-names.ts';
 import type { Advice, Remedy, RemedyContext, Soc } from '../../src/model/remedy.ts';
 import type { SourceTree } from '../../src/model/source-tree.ts';
 import { REMEDIES } from '../../src/remedies/index.ts';
@@ -82,6 +84,27 @@ export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
     { kind: 'jitter' },
     { kind: 'ranks-missing', present: 6, worldSize: 8 },
     { kind: 'ranks-missing', present: 6, worldSize: null },
+    {},
+  ],
+  'fix-for-npu': [
+    ...[
+      'torch_npu.amp',
+      'torch_npu.npu_matmul',
+      'torch_npu.contrib.ModulationDeformConv',
+      'torch_npu.utils.data',
+      'torch_npu.contrib.gradient_compress',
+      'torch_npu.contrib.pipeline',
+      'torch_npu.npu.set_mode',
+      'torch.profiler.ProfilerActivity.NPU',
+      'torch.slice',
+      'something.new',
+    ].map((name) => ({ kind: 'unknown-name', name })),
+    ...DEPRECATED.map(([name]) => ({ kind: 'deprecated-name', name })),
+    { kind: 'deprecated-name', name: 'apex.optimizers.NpuFusedSGD', replacement: 'torch_npu.optim.NpuFusedSGD' },
+    ...MIGRATION_KINDS.filter((kind) => kind !== 'deprecated-name').map((kind) => ({ kind })),
+    { kind: 'no-such-method', name: 'DataLoader.prefetch' },
+    { kind: 'inverted-argument', name: 'keep_prob' },
+    { kind: 'private-format', number: '29' },
     {},
   ],
   'fuse-chain': [{ chains: 48, types: 'Abs, Adds, Log, Muls' }, {}],

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { JobSpec } from '../../lab/simulator/index.ts';
 import type { Report } from '../../src/model/report.ts';
-import { differences, wrongValues } from '../../src/rules/environment/values.ts';
+import { wrongValues } from '../../src/model/environment-values.ts';
+import { differences } from '../../src/rules/environment/values.ts';
 import { RULES } from '../../src/rules/index.ts';
 import { adviceOf } from '../remedies/situations.ts';
 import { analysePaths } from '../support/grid.ts';

@@ -1,11 +1,13 @@
 import type { JobFacts } from '../../facts/job/index.ts';
 import { type Symptoms, symptoms } from '../../facts/job/symptoms.ts';
+import type { CodeFacts } from '../../model/code.ts';
+import { wrongValues } from '../../model/environment-values.ts';
 import type { RankFacts } from '../../model/facts.ts';
 import type { L10n, Message } from '../../model/lang.ts';
 import { isReleaseAtLeast } from '../../model/releases.ts';
 import type { Confidence } from '../../model/report.ts';
 import { defineRule, type RawEvidence, type RawFinding } from '../../model/rule.ts';
-import { differences, wrongValues } from './values.ts';
+import { differences } from './values.ts';
 
 const FILE = 'profiler_metadata.json';
 /** Differences named in one finding. */
@@ -234,6 +236,11 @@ const COMMON = {
   frames: [],
 } as const;
 
+const NOT_RECORDED = {
+  outcome: 'notApplicable',
+  reason: { text: { en: 'no environment variable is recorded', zh: '没有记录环境变量' } },
+} as const;
+
 export default defineRule({
   id: 'environment',
   title: { en: 'Environment variables that cost time or differ', zh: '环境变量影响性能或各卡不一致' },
@@ -251,14 +258,10 @@ export default defineRule({
     },
   },
   remedies: ['set-environment'],
-  detect(job, options) {
+  detect(job, options, code) {
     const recorded = job.ranks.map((rank, i) => ({ rank, i, env: rank.settings.env })).filter((r) => Object.keys(r.env).length > 0);
-    if (recorded.length === 0) {
-      return {
-        outcome: 'notApplicable',
-        reason: { text: { en: 'no environment variable is recorded', zh: '没有记录环境变量' } },
-      };
-    }
+    const written = writtenSettings(job, code ?? null);
+    if (recorded.length === 0 && written.size === 0) return NOT_RECORDED;
     const findings: RawFinding[] = [];
     const unequal = differences(recorded.map((r) => r.env));
     if (unequal.length > 0) findings.push(differenceFinding(job, recorded, unequal));
@@ -290,14 +293,24 @@ export default defineRule({
 
     const step = job.steps.stepTimeMs;
     if (step !== null) {
-      const symptomsOf = recorded.map((r) => symptoms(job, r.i));
+      const symptomsOf = new Map<number, Symptoms>();
+      const symptomsOn = (i: number): Symptoms => {
+        if (!symptomsOf.has(i)) symptomsOf.set(i, symptoms(job, i));
+        return symptomsOf.get(i)!;
+      };
       for (const suspect of SUSPECTS) {
         if (findings.some((f) => f.hotspot === `wrong:${suspect.name}`)) continue;
+        // What the profiler does not record may be written in the launch script, which then stands for all ranks.
+        const script = written.get(suspect.name) ?? null;
+        const judged =
+          script === null
+            ? recorded
+            : job.ranks.map((rank, i) => ({ rank, i, env: { ...rank.settings.env, [suspect.name]: script.value } }));
         // What a rank shows can only be put down to its own settings.
-        const hits = recorded.flatMap((r, k) => {
+        const hits = judged.flatMap((r) => {
           const isRead = suspect.since === undefined || isReleaseAtLeast(r.rank.settings.torchNpu, suspect.since) !== false;
           const value = isRead ? suspect.value(r.env, r.rank) : null;
-          return value === null ? [] : [{ ...r, value, shown: suspect.symptom(symptomsOf[k]!, step) }];
+          return value === null ? [] : [{ ...r, value, shown: suspect.symptom(symptomsOn(r.i), step) }];
         });
         if (hits.length === 0) continue;
         const { value, shown, i: at } = hits.reduce((a, b) => (b.shown.share > a.shown.share ? b : a));
@@ -307,17 +320,29 @@ export default defineRule({
           title: { text: suspect.title, params: { name: suspect.name, value } },
           ranks: hits.map((r) => r.i),
           steps: job.steps.used,
-          confidence: suspect.confidence,
+          confidence: script === null ? suspect.confidence : 'low',
           severity: suspect.severity,
           evidence: [
-            {
-              message: {
-                text: { en: '{name:code} is {value:code}', zh: '{name:code} 为 {value:code}' },
-                params: { name: suspect.name, value: value === '' ? 'unset' : value },
-              },
-              file: FILE,
-              rank: at,
-            },
+            script === null
+              ? {
+                  message: {
+                    text: { en: '{name:code} is {value:code}', zh: '{name:code} 为 {value:code}' },
+                    params: { name: suspect.name, value: value === '' ? 'unset' : value },
+                  },
+                  file: FILE,
+                  rank: at,
+                }
+              : {
+                  message: {
+                    text: {
+                      en: '{name:code} is set to {value:code} at {place:code}; the profile does not record it',
+                      zh: '{place:code} 将 {name:code} 设为 {value:code}；profile 未记录该变量',
+                    },
+                    params: { name: suspect.name, value, place: `${script.file}:${script.line}` },
+                  },
+                  file: null,
+                  rank: null,
+                },
             { message: shown.message, file: 'trace_view.json', rank: at },
           ],
           remedies: [{ id: 'set-environment', params: { kind: 'symptom', name: suspect.name } }],
@@ -327,6 +352,7 @@ export default defineRule({
       }
     }
     if (findings.length > 0) return { outcome: 'findings', findings };
+    if (recorded.length === 0) return NOT_RECORDED;
     return {
       outcome: 'pass',
       reason: {
@@ -339,6 +365,18 @@ export default defineRule({
     };
   },
 });
+
+/** Variables that no rank records and that every file of the repository which sets them sets to the same value. */
+function writtenSettings(job: JobFacts, code: CodeFacts | null): Map<string, { value: string; file: string; line: number }> {
+  const written = new Map<string, { value: string; file: string; line: number }>();
+  if (code === null) return written;
+  for (const { name } of SUSPECTS) {
+    if (job.ranks.some((rank) => rank.settings.env[name] !== undefined)) continue;
+    const settings = code.settings(name).filter(({ isDefault }) => !isDefault);
+    if (settings.length > 0 && new Set(settings.map(({ value }) => value)).size === 1) written.set(name, settings[0]!);
+  }
+  return written;
+}
 
 function differenceFinding(
   job: JobFacts,

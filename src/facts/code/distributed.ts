@@ -1,0 +1,162 @@
+import type { Occurrence } from '../../model/code.ts';
+import { argumentOf } from '../../source/calls.ts';
+import { assignedValue, bindingsFor } from '../../source/names.ts';
+import { descend, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
+import { certainCalls, certainName, functionAround, isGuarded, isSwitched, type NpuFile, replaced, scopeOf, siteOf } from './npu-file.ts';
+
+/** Callables that take a backend by name: keyword and position. */
+const BACKENDS: readonly (readonly [callable: string, keyword: string, position: number | null])[] = [
+  ['torch.distributed.init_process_group', 'backend', 0],
+  ['torch.distributed.new_group', 'backend', 2],
+  ['deepspeed.init_distributed', 'dist_backend', 0],
+];
+
+const PARALLEL = ['torch.nn.DataParallel', 'torch.nn.parallel.DataParallel', 'torch.nn.parallel.data_parallel.DataParallel'];
+
+/** Backends of another card, and wrappers that do not work on this one. `isTransferred`: somewhere the repository translates CUDA names. */
+export function distributedOccurrences(file: NpuFile, isTransferred: boolean): Occurrence[] {
+  const { module } = file;
+  const found: Occurrence[] = [];
+  if (!file.isNpuOnly) return [];
+  // A file that names both backends chooses between them.
+  if (!isTransferred && !/["']hccl["']/.test(module.text)) {
+    for (const [callable, keyword, position] of BACKENDS) {
+      for (const call of certainCalls(file, [callable])) {
+        const backend = argumentOf(call, keyword, position);
+        if (backend === null || !/^["']nccl["']$/.test(backend.text)) continue;
+        if (isGuarded(module, call.node) || isSwitched(module, call.node)) continue;
+        const quote = backend.text[0]!;
+        found.push({
+          kind: 'nccl-backend',
+          name: 'nccl',
+          replacement: 'hccl',
+          confidence: 'high',
+          site: siteOf(module, call.node, replaced(module, backend.value, `${quote}hccl${quote}`)),
+        });
+      }
+    }
+  }
+  for (const call of certainCalls(file, PARALLEL)) {
+    if (isGuarded(module, call.node) || (!file.isTransferred && isSwitched(module, call.node))) continue;
+    found.push({
+      kind: 'data-parallel',
+      name: 'torch.nn.DataParallel',
+      replacement: 'torch.nn.parallel.DistributedDataParallel',
+      confidence: 'high',
+      site: siteOf(module, call.node),
+    });
+  }
+  return found;
+}
+
+const DDP = 'torch.nn.parallel.DistributedDataParallel';
+const SET_DEVICE = ['torch_npu.npu.set_device', 'torch.cuda.set_device'];
+
+/** Cards chosen by the rank in the whole job. Only where the file shows that the number is that rank. */
+export function rankOccurrences(file: NpuFile): Occurrence[] {
+  const { module } = file;
+  const found: Occurrence[] = [];
+  const report = (node: PyNode, rank: PyNode): void => {
+    if (!isGlobalRank(file, rank) || isGuarded(module, node) || isForAnotherCard(file, node)) return;
+    const local = localRank(file, rank);
+    const edit = local === null ? null : replaced(module, rank, local);
+    found.push({
+      kind: 'global-rank',
+      name: textOf(module, rank),
+      replacement: local ?? 'LOCAL_RANK',
+      confidence: 'high',
+      site: siteOf(module, node, edit),
+    });
+  };
+  for (const call of certainCalls(file, [DDP])) {
+    const ids = argumentOf(call, 'device_ids', 1)?.value;
+    const [only, ...others] = ids?.kind === 'list' ? partsOf(ids) : [];
+    if (only && others.length === 0) report(call.node, only);
+  }
+  for (const call of certainCalls(file, SET_DEVICE)) {
+    const isNpu = call.name === 'torch_npu.npu.set_device' || file.isTransferred;
+    const device = argumentOf(call, 'device', 0)?.value;
+    if (isNpu && device) report(call.node, rankInDevice(file, device) ?? device);
+  }
+  for (const node of descend(module.root)) {
+    const rank = node.kind === 'string' ? rankInDevice(file, node) : null;
+    const around = node.parent?.parent;
+    // Only where the string becomes a device, not where it is printed.
+    if (rank && around?.kind === 'call' && /(^|\.)(device|to)$/.test(textOf(module, around.children[0]!))) report(around, rank);
+  }
+  const lines = new Set<number>();
+  return found.filter(({ site }) => !lines.has(site.startLine) && lines.add(site.startLine));
+}
+
+function isForAnotherCard(file: NpuFile, node: PyNode): boolean {
+  const name = functionAround(file.module, node);
+  if (name !== null && /cuda|gpu/i.test(name)) return true;
+  for (let at: PyNode | null = node; at !== null; at = at.parent)
+    if ((at.kind === 'if_statement' || at.kind === 'elif_clause') && /cuda|gpu/i.test(textOf(file.module, partsOf(at)[0]!)))
+      return !file.isTransferred;
+  return false;
+}
+
+/** `f"npu:{rank}"` */
+function rankInDevice({ module, isTransferred }: NpuFile, node: PyNode): PyNode | null {
+  if (node.kind !== 'string') return null;
+  const match = /^f["'](npu|cuda):\{[\w.]+\}["']$/.exec(textOf(module, node));
+  if (match === null || (match[1] === 'cuda' && !isTransferred)) return null;
+  for (const inside of descend(node)) if (inside.kind === 'interpolation') return partsOf(inside)[0] ?? null;
+  return null;
+}
+
+/** Every value the name may have in this file is the rank in the whole job. */
+function isGlobalRank(file: NpuFile, node: PyNode): boolean {
+  const { module, names } = file;
+  if (node.kind === 'call') return isRankValue(file, node);
+  const text = textOf(module, node);
+  if (/local/i.test(text)) return false;
+  if (node.kind === 'identifier') {
+    const bindings = bindingsFor(names, node, text) ?? [];
+    return (
+      bindings.length > 0 &&
+      bindings.every(({ at }) => {
+        const value = at.kind === 'assignment' && partsOf(at)[0]?.kind === 'identifier' ? assignedValue(at) : undefined;
+        return value !== undefined && isRankValue(file, value);
+      })
+    );
+  }
+  if (node.kind !== 'attribute') return false;
+  // `args.rank = dist.get_rank()`, and nothing else is ever given to it here.
+  let isSeen = false;
+  for (const at of descend(module.root)) {
+    if (at.kind !== 'assignment' && at.kind !== 'augmented_assignment') continue;
+    const target = partsOf(at)[0];
+    if (target === undefined || !new RegExp(`(^|[^\\w.])${text.replaceAll('.', '\\.')}($|[^\\w.])`).test(textOf(module, target))) continue;
+    const value = assignedValue(at);
+    if (textOf(module, target) !== text || value === undefined || !isRankValue(file, value)) return false;
+    isSeen = true;
+  }
+  return isSeen;
+}
+
+const RANK_READ =
+  /^(?:int\()?\s*(?:os\.)?(?:environ\[["']RANK["']\]|environ\.get\(\s*["']RANK["'][^()]*\)|getenv\(\s*["']RANK["'][^()]*\))\s*\)?$/;
+
+function isRankValue(file: NpuFile, value: PyNode): boolean {
+  if (value.kind === 'call' && certainName(file, value.children[0]!) === 'torch.distributed.get_rank')
+    return value.children.at(-1)!.kind === 'argument_list' && partsOf(value.children.at(-1)!).length === 0;
+  return RANK_READ.test(textOf(file.module, value));
+}
+
+/** A name that holds the rank on this machine, where the rank of the job is used; null when there is none. */
+function localRank(file: NpuFile, node: PyNode): string | null {
+  const { module, names } = file;
+  const text = textOf(module, node);
+  if (node.kind === 'attribute') {
+    const sibling = text.replace(/\.\w+$/, '.local_rank');
+    return new RegExp(`(^|[^\\w.])${sibling.replaceAll('.', '\\.')}\\s*=[^=]`, 'm').test(module.text) ? sibling : null;
+  }
+  for (const scope of [scopeOf(node), module.root]) {
+    const bindings = names.bindings.get(scope)?.get('local_rank');
+    // It must have its value before.
+    if (bindings && bindings.length > 0 && bindings.every(({ kind, at }) => kind !== 'none' && at.start < node.start)) return 'local_rank';
+  }
+  return null;
+}

@@ -1,0 +1,104 @@
+import type { Occurrence } from '../../model/code.ts';
+import type { ChangeBlock } from '../../model/source-tree.ts';
+import { descend, type PyNode, textOf } from '../../source/syntax-tree.ts';
+import { type NpuFile, siteOf } from './npu-file.ts';
+
+/** Lines longer than this are data. */
+const MAX_LINE = 400;
+
+const squeeze = (line: string): string => line.replaceAll(/\s+/g, '');
+
+/** `x.transpose(1, 2)`, also `permute`, also with `.contiguous()` behind it. */
+const PERMUTES = /\.(transpose|permute|swapaxes|swapdims)\(([^()]*)\)(?:\.contiguous\(\))?/g;
+/** What relabels memory instead of moving it, or changes the private storage only. */
+const RELABELS = /(?:\.contiguous\(\))?\.(view|reshape|npu_format_cast)\(([^()]*(?:\([^()]*\)[^()]*)*)\)/g;
+
+/**
+ * Changes of the pull request that replace a permutation by something that keeps the order of the numbers. The rest of the
+ * line has to be the same, so that nothing else can make up for it.
+ */
+export function rewriteOccurrences(file: NpuFile, blocks: readonly ChangeBlock[]): Occurrence[] {
+  const found: Occurrence[] = [];
+  for (const block of blocks) {
+    const old = block.removed.filter((line) => line.length <= MAX_LINE).map(squeeze);
+    for (const [i, added] of block.added.entries()) {
+      if (added.length > MAX_LINE || /^\s*#/.test(added)) continue;
+      const now = squeeze(added);
+      const node = callIn(file, block.startLine + i, /view|reshape|npu_format_cast|npu_fusion_attention|keep_prob|atten_mask/);
+      if (node === null) continue;
+      const swap = old.map((line) => relabelled(line, now)).find((pair) => pair !== null);
+      if (swap)
+        found.push({
+          kind: 'unequal-rewrite',
+          name: swap.from,
+          replacement: null,
+          confidence: 'medium',
+          params: { from: swap.from, to: swap.to },
+          site: siteOf(file.module, node),
+        });
+    }
+    found.push(...inverted(file, block, old));
+  }
+  return found;
+}
+
+function relabelled(old: string, now: string): { from: string; to: string } | null {
+  if (old === now) return null;
+  for (const permute of old.matchAll(PERMUTES)) {
+    const [before, after] = [old.slice(0, permute.index), old.slice(permute.index + permute[0].length)];
+    if (!now.startsWith(before) || !now.endsWith(after) || before.length + after.length >= now.length) continue;
+    const middle = now.slice(before.length, now.length - after.length);
+    RELABELS.lastIndex = 0;
+    const relabel = RELABELS.exec(middle);
+    if (relabel && relabel[0] === middle) return { from: permute[1]!, to: relabel[1]! };
+  }
+  return null;
+}
+
+/** `attn_mask=m` says what stays, `atten_mask=m` what goes; `dropout_p` is what goes, `keep_prob` what stays. */
+function inverted(file: NpuFile, block: ChangeBlock, old: readonly string[]): Occurrence[] {
+  const before = old.join('');
+  if (!/scaled_dot_product_attention\(/.test(before)) return [];
+  const found: Occurrence[] = [];
+  const pairs = [
+    ['attn_mask', 'atten_mask'],
+    ['dropout_p', 'keep_prob'],
+  ] as const;
+  for (const [was, is] of pairs) {
+    const value = valueAfter(before, was);
+    // A bare name: of an expression nobody knows what it makes up for. 0.5 is its own inverse.
+    if (value === null || !/^[A-Za-z_][\w.]*$/.test(value) || value === 'None') continue;
+    for (const [i, added] of block.added.entries()) {
+      if (added.length > MAX_LINE || valueAfter(squeeze(added), is) !== value) continue;
+      const node = callIn(file, block.startLine + i, new RegExp(is));
+      if (node)
+        found.push({
+          kind: 'inverted-argument',
+          name: is,
+          replacement: null,
+          confidence: 'medium',
+          params: { value, was },
+          site: siteOf(file.module, node),
+        });
+    }
+  }
+  return found;
+}
+
+function valueAfter(squeezed: string, keyword: string): string | null {
+  return new RegExp(`(?<![\\w.])${keyword}=([^,()]+)(?=[,)]|$)`).exec(squeezed)?.[1] ?? null;
+}
+
+/** The innermost call on a line that holds the word: text in strings and comments is none. */
+function callIn({ module }: NpuFile, line: number, word: RegExp): PyNode | null {
+  const start = module.lineStarts[line - 1];
+  if (start === undefined) return null;
+  const end = module.lineStarts[line] ?? module.text.length;
+  let found: PyNode | null = null;
+  for (const node of descend(module.root)) {
+    if (node.start >= end) break;
+    if (node.kind !== 'call' || node.end <= start || node.end > end + 2_000) continue;
+    if (word.test(textOf(module, node))) found = node;
+  }
+  return found;
+}
