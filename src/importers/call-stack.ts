@@ -6,7 +6,7 @@ const INSTALLED = /(^|[\\/])(?:site|dist)-packages[\\/]/;
 const FRAME = /^\s*(.+?)\((\d{1,9})\): (.+?)\s*$/;
 
 /** Names of calls, installed packages and outer files kept with a frame: enough to find the line again, small enough for every line of a job. */
-const MAX_CALLS = 3;
+const MAX_CALLS = 5;
 const MAX_AROUND = 2;
 
 /**

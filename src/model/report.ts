@@ -39,6 +39,8 @@ export const Location = z.object({
   line: z.number().int().positive(),
   symbol: z.string().nullable(),
   provenBy: z.enum(['call-stack', 'profile', 'syntax']),
+  movedFrom: z.number().int().positive().optional().describe('line in the profiled code; the same call was found here'),
+  oneOf: z.number().int().min(2).optional().describe('the profile fits this many places equally well; this is one of them'),
 });
 
 export const Edit = z.object({
@@ -251,6 +253,7 @@ export const Report = z.object({
   gate: Gate.nullable(),
   inputs: z.array(Input),
   notes: z.array(z.string()),
+  patch: z.string().optional().describe('unified diff of all edits, as `git apply` takes it; absent without edits'),
   missing: z
     .array(z.object({ what: z.string(), consequence: z.string(), remedy: z.string() }))
     .describe('what this profile could not tell, what we therefore do not know, and how to find out'),

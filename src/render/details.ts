@@ -2,8 +2,9 @@ import { formatBytes } from '../base/phrase.ts';
 import type { Lang } from '../model/lang.ts';
 import type { BreakdownRow, Edit, Evidence, Finding, Location, Recommendation, Report } from '../model/report.ts';
 import { comparisonView } from './comparison.ts';
-import { clampProse, code, fenced, joinMarkdown, link, markdown, plain, prose, type SafeMarkdown } from './escape.ts';
+import { clampProse, code, fenced, isShownVerbatim, joinMarkdown, link, markdown, plain, prose, type SafeMarkdown } from './escape.ts';
 import { formatColumnMs, formatEstimate, formatPercent, formatSavingLine, formatTime } from './figures.ts';
+import { proofOf } from './proof.ts';
 import { costsTime, countForm, countsSentence, numberFindings, ranksPhrase, representativeRows, sentence, stopped } from './standing.ts';
 import { renderSections, type Section } from './templates.ts';
 import { baseLine, trendRows, trendTitle } from './trend.ts';
@@ -67,7 +68,7 @@ export function findingFacts(finding: Finding, report: Report, numbers: Readonly
 
 function locationMarkdown(location: Location, places: Places, lang: Lang): SafeMarkdown {
   const place = link(code(`${places.path(location.file)}:${location.line}`), places.url(location));
-  const proof = prose(word(`proof.${location.provenBy}`, lang));
+  const proof = prose(proofOf(location, lang));
   return lang === 'en' ? markdown`${place} (${proof})` : markdown`${place}（${proof}）`;
 }
 
@@ -102,7 +103,10 @@ function changeModel(change: Recommendation, places: Places, lang: Lang): object
     text: change.text === change.title ? '' : change.text,
     example: change.code === null ? null : fenced(change.code, isShell(change.code) ? 'shell' : 'python'),
     edits: change.edits.map((edit) => ({
-      where: code(editPlace(edit, places.path)),
+      where: link(
+        code(editPlace(edit, places.path)),
+        places.url({ file: edit.file, line: edit.startLine, symbol: null, provenBy: 'syntax' }),
+      ),
       diff: fenced(diffLines(edit.before, edit.after).join('\n'), 'diff'),
     })),
     preconditions: change.preconditions.slice(0, 12),
@@ -270,6 +274,31 @@ function comparisonModel(report: Report): object | null {
   };
 }
 
+/** Characters of the patch that a report shows; the rest is for the command line. */
+const PATCH_SHOWN = 16_000;
+
+/** The files of the patch that fit and that a fenced block keeps to the character, and which do not. */
+function patchModel({ patch, lang }: Report, places: Places): object | null {
+  if (patch === undefined) return null;
+  const files = patch.split(/^(?=diff --git )/m);
+  const shown: string[] = [];
+  const left: string[] = [];
+  let length = 0;
+  for (const text of files) {
+    const fits = length + text.length <= PATCH_SHOWN && isShownVerbatim(text);
+    if (fits) length += text.length;
+    if (fits) shown.push(text);
+    else left.push(/^\+\+\+ "?b\/([^\t"\n]*)/m.exec(text)?.[1] ?? '');
+  }
+  const rest = left.slice(0, 6).map((file) => `\`${places.path(file).replaceAll('`', '')}\``);
+  if (left.length > rest.length) rest.push('…');
+  const note = [
+    word('detail.patch.note', lang),
+    ...(rest.length === 0 ? [] : [word('detail.patch.left', lang, { files: rest.join(separator(lang)) })]),
+  ];
+  return { note: note.join(lang === 'en' ? ' ' : ''), diff: shown.length === 0 ? null : fenced(shown.join(''), 'diff') };
+}
+
 /** Every part of the report below its verdict, as sections that may be cut. */
 export function detailSections(report: Report, places: Places): Section[] {
   const { lang } = report;
@@ -279,6 +308,7 @@ export function detailSections(report: Report, places: Places): Section[] {
     comparison: comparisonModel(report),
     trend: { title: trendTitle(report), rows: trendRows(report) },
     findings: findingModels(report, places),
+    patch: patchModel(report, places),
     missing: report.missing.slice(0, 60),
     missingMore: null,
     breakdown: breakdownTable(report),

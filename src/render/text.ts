@@ -2,6 +2,7 @@ import type { Finding, Report, Severity } from '../model/report.ts';
 import { comparisonView } from './comparison.ts';
 import { breakdownLine, diffLines, editPlace, evidenceSource, findingFacts, jobLines, namesSource } from './details.ts';
 import { clampProse, cleanLine } from './escape.ts';
+import { proofOf } from './proof.ts';
 import {
   barCells,
   barLegend,
@@ -97,8 +98,9 @@ function causeLines({ number, finding }: NumberedFinding, page: Page, numbers: R
 }
 
 function placeTexts(finding: Finding, { report }: Page): string[] {
-  return finding.locations.slice(0, 3).map(({ file, line, provenBy }) => {
-    const proof = word(`proof.${provenBy}`, report.lang);
+  return finding.locations.slice(0, 3).map((location) => {
+    const { file, line } = location;
+    const proof = proofOf(location, report.lang);
     return report.lang === 'en' ? `\`${literal(file)}:${line}\` (${proof})` : `\`${literal(file)}:${line}\`（${proof}）`;
   });
 }

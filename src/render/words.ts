@@ -185,6 +185,7 @@ export const WORDS = {
     zh: '（`on_missing: failure`），收到 profile 之前检查不通过。',
   },
   'gate.missing.skipped.rest': { en: ' (`on_missing: skipped`), merging is not blocked. ', zh: '（`on_missing: skipped`），不阻塞合入。' },
+  'gate.missing.again.run': { en: 'The next run tries again.', zh: '下次运行会再次尝试。' },
   'gate.missing.again': {
     en: 'Next push tries again; `/npu-advise rerun` looks once more now.',
     zh: '下次推送会再次尝试；`/npu-advise rerun` 可立即重查。',
@@ -405,6 +406,20 @@ export const WORDS = {
   'check.jobs.more': { en: '{x:text} (+{n:int} jobs)', zh: '{x:text}（另有 {n:int} 个任务）' },
   'check.annotation': { en: '{title:text}, {saving:text} per step', zh: '{title:text}，每迭代{saving:text}' },
 
+  // as a step of a workflow
+  'action.settings': { en: 'Settings: {files:text}', zh: '配置：{files:text}' },
+  'action.settings.none': { en: 'Settings: none found at {ref:text}, the defaults apply', zh: '配置：在 {ref:text} 未找到，使用默认值' },
+  'action.settings.invalid': {
+    en: 'The settings cannot be used; nothing is analysed until they are repaired',
+    zh: '配置无法使用；修复之前不做分析',
+  },
+  'action.failed': { en: 'The gate failed', zh: '门禁不通过' },
+  'action.missing': { en: 'No profile: {why:text}', zh: '没有 profile：{why:text}' },
+  'action.no-comment': {
+    en: 'The token may not comment here, as in runs of forks. docs/actions.md has the pair of workflows that can.',
+    zh: '此处的令牌无权评论（fork 的运行即如此）。可用的双工作流写法见 docs/actions.md。',
+  },
+
   // several jobs
   'jobs.job': { en: 'Job', zh: '任务' },
   'jobs.verdict': { en: 'Verdict', zh: '结论' },
@@ -504,6 +519,7 @@ export const WORDS = {
   },
   'running.since': { en: 'Running since {at:text} UTC ({minutes:int} min).', zh: '开始于 UTC {at:text}，已运行 {minutes:int} 分钟。' },
   'error.again': { en: '`/npu-advise rerun` tries again.', zh: '`/npu-advise rerun` 可重试。' },
+  'error.again.run': { en: 'Running the job again tries again.', zh: '重新运行该 job 可重试。' },
   'error.id': { en: 'Operator log: {id:code}', zh: '运维日志编号：{id:code}' },
   'settings.title.valid': { en: 'Settings are valid', zh: '配置有效' },
   'settings.title.uncertain': { en: 'Settings cannot be checked in full', zh: '配置无法完整检查' },

@@ -5,10 +5,10 @@ import { median } from '../base/statistics.ts';
 import type { JobFacts } from '../facts/job/index.ts';
 import { lateness } from '../facts/job/lateness.ts';
 import { medianOfUsed } from '../facts/job/per-step.ts';
-import type { CaptureFiles, InputRecord } from '../model/capture.ts';
+import type { CaptureFiles, Frame, InputRecord } from '../model/capture.ts';
 import type { StepFacts } from '../model/facts.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
-import type { BreakdownRow, CheckedRule, Confidence, Finding, Recommendation, Report, Severity } from '../model/report.ts';
+import type { BreakdownRow, CheckedRule, Confidence, Finding, Location, Recommendation, Report, Severity } from '../model/report.ts';
 import type { Detection, RawFinding, Rule } from '../model/rule.ts';
 import { causeOfRegression, comparisonSection, type FindingChange, findingChanges } from './comparison.ts';
 import { gapHistogram, idleAccount } from './idle-account.ts';
@@ -246,14 +246,7 @@ function draft(input: ReportInput, rule: Rule, raw: RawFinding, e: Estimate | nu
       ...(Number.isFinite(v.duration) ? { durationUs: Math.round(v.duration!) / 1000 } : {}),
     })),
     caveats: [...raw.caveats, ...absentCaveat(job, rule, raw, e), ...damage].map((c) => say(c, lang)),
-    locations: raw.frames
-      .filter((f) => f.isInstalled !== true)
-      .map((f) => ({
-        file: withoutHome(f.file),
-        line: Math.max(1, f.line),
-        symbol: f.func,
-        provenBy: 'profile' as const,
-      })),
+    locations: raw.frames.filter((f) => f.isInstalled !== true).map(toldLocation),
     recommendations: [],
     ...(rule.maturity === 'preview' ? { maturity: 'preview' as const } : {}),
   };
@@ -264,6 +257,11 @@ function severityFor(raw: RawFinding, e: Estimate | null, step: number | null): 
   if (raw.information) return 'info';
   if (raw.boundMs === null) return raw.severity === 'high' && raw.confidence === 'low' ? 'medium' : (raw.severity ?? 'info');
   return e === null || step === null ? 'info' : severityOf(e, step, raw.confidence);
+}
+
+/** Where a frame says it is, before anything was compared with the repository. */
+export function toldLocation({ file, line, func }: Frame): Location {
+  return { file: withoutHome(file), line: Math.max(1, line), symbol: func, provenBy: 'profile' };
 }
 
 /** Stack frames hold the user name of the machine that ran the job. */

@@ -5,7 +5,7 @@ export type Fit = 'yes' | 'open' | 'no';
 
 /** Functions whose name does not appear where they are called: of modules, decorators, wrappers and the interpreter. */
 const UNNAMED =
-  /^(_call_impl|_wrapped_call_impl|forward|_?wrapper|wrapped|inner|_fn|fn|func|_inner|decorate_\w+|run|apply|dispatch|<lambda>)$/;
+  /^(_call_impl|_wrapped_call_impl|forward|_?wrapper|wrapped|inner|_fn|fn|func|_inner|decorate_\w+|_use_grad|run|apply|dispatch|<lambda>)$/;
 const DUNDER = /^__\w+__$/;
 const COMPREHENSION = /^<(listcomp|setcomp|dictcomp|genexpr)>$/;
 const COMPREHENSIONS = new Set(['list_comprehension', 'set_comprehension', 'dictionary_comprehension', 'generator_expression']);
