@@ -8,6 +8,7 @@ import type { Keyword } from '../source/insert-keyword.ts';
 import { isDatasetChanged, type WorkerHazard, workerHazards } from './reading/datasets.ts';
 import { LOADER, trainingLoaders, WORKERS_POSITION, type Workers, workersOf } from './reading/loaders.ts';
 import { offer } from './reading/offers.ts';
+import { type OptionBehind, optionBehind, placesToSet, whereToSet } from './reading/options.ts';
 import { choice, flag } from './reading/params.ts';
 import { bySupport, placesOf, provenFiles, supported } from './reading/places.ts';
 import { both, filled, listed, prose } from './wording/bilingual.ts';
@@ -15,7 +16,7 @@ import { msprofAnalyzePage, torchPage } from './wording/documents.ts';
 
 const TITLE = both('Load batches in worker processes', '用多个进程加载数据');
 
-function howMany(mode: 'single' | 'multi' | null, workers: Workers, saturated: boolean): L10n {
+function howMany(mode: 'single' | 'multi' | null, workers: Workers, saturated: boolean, behind: OptionBehind | null): L10n {
   const cheaper = both(
     'Beyond that, make each sample cheaper: decode and resize offline, read plain files instead of archives.',
     '到上限后改为降低单个样本的开销：离线解码和缩放，读取普通文件而非压缩包。',
@@ -32,7 +33,7 @@ function howMany(mode: 'single' | 'multi' | null, workers: Workers, saturated: b
   );
   if (mode === 'multi') {
     const known = both('Worker processes load the data and are still slower than the cards.', '数据已由多个进程加载，但仍慢于 NPU。');
-    return prose(known, raise, cheaper);
+    return prose(known, raise, behind && whereToSet(behind, 'num_workers'), cheaper);
   }
   const set = both(
     'Set `num_workers=4`, `persistent_workers=True` and `prefetch_factor=4`.',
@@ -41,12 +42,14 @@ function howMany(mode: 'single' | 'multi' | null, workers: Workers, saturated: b
   if (mode === 'single') {
     const known = both('The main process loads each batch itself, and the card waits for it.', '每个 batch 都由主进程加载，NPU 只能等待。');
     const where =
-      workers === 'expression'
-        ? both(
-            '`num_workers` comes from an option that is 0 in this run: raise it there.',
-            '`num_workers` 来自配置项，本次运行为 0：在配置处增大。',
-          )
-        : null;
+      behind !== null
+        ? whereToSet(behind, 'num_workers')
+        : workers === 'expression'
+          ? both(
+              '`num_workers` comes from an option that is 0 in this run: raise it there.',
+              '`num_workers` 来自配置项，本次运行为 0：在配置处增大。',
+            )
+          : null;
     return prose(known, where, set, raise);
   }
   return prose(
@@ -125,7 +128,7 @@ function keywordsFor(site: CallSite, mode: 'single' | 'multi' | null, workers: W
   if (mode !== 'single' && workers === 'some') return keep;
   if (mode === 'multi' && workers === 'expression' && given !== null && isDotted(given.text))
     return keep.map(({ keyword }) => ({ keyword, value: `${given.text} > 0` }));
-  if (mode === 'multi' || workers !== 'none' || given?.position != null) return null;
+  if (mode === 'multi' || workers !== 'none' || given?.position != null || (given !== null && given.valueKind !== 'integer')) return null;
   return [{ keyword: 'num_workers', value: '4' }, ...keep, ...missing([{ keyword: 'prefetch_factor', value: '4' }])];
 }
 
@@ -135,7 +138,8 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const sites = bySupport(trainingLoaders(source, provenFiles(finding)), finding);
   const near = supported(sites, finding);
   const only = near.length === 1 ? near[0]! : null;
-  const workers = only === null ? 'unknown' : workersOf(only.call);
+  const workers = source === null || only === null ? 'unknown' : workersOf(source, only);
+  const behind = source === null || only === null ? null : optionBehind(source, only, 'num_workers', WORKERS_POSITION);
   const guess = mode ?? (workers === 'none' ? 'single' : workers === 'some' ? 'multi' : null);
   const saturated = flag(params, 'hostSaturated') === true;
   const keeps = source === null || !isDatasetChanged(source);
@@ -151,7 +155,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     title: guess === 'multi' ? both('Give the data loader more capacity', '提升数据加载能力') : TITLE,
     text: prose(
       flag(params, 'allRanks') === false && finding.ranks.length > 0 ? filled(SOME_RANKS, { ranks: finding.ranks }) : null,
-      howMany(guess, workers, saturated),
+      howMany(guess, workers, saturated, behind),
       flag(params, 'intermittent') === true ? INTERMITTENT : null,
       guess === 'multi' && keeps ? KEEP_WORKERS : null,
       keeps ? null : CHANGED,
@@ -175,7 +179,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     ),
     references: [torchPage('data.html'), msprofAnalyzePage('msprof_analyze/advisor/rules/en/dataloader.yaml')],
     edits,
-    locations: placesOf(sites),
+    locations: [...placesOf(sites), ...(behind === null ? [] : placesToSet(behind))],
   };
 }
 

@@ -58,6 +58,32 @@ describe('text', () => {
   });
 });
 
+describe('an option behind the number', () => {
+  const source = repository({
+    'train.py': `${IMPORT}parser.add_argument('--workers', type=int, default=0)\nloader = DataLoader(ds, num_workers=args.workers)\n`,
+    'run.sh': 'torchrun train.py \\\n  --workers 0\n',
+  });
+
+  test('the advice points to its definition and to the command line that sets it', () => {
+    const { text, locations, edits } = adviceOf(ID, { source, params: SINGLE })!;
+    expect(text.en).toContain(
+      '`num_workers` comes from `--workers`, by default `0` (`train.py:2`), which `run.sh:2` sets: change it there.',
+    );
+    expect(text.zh).toContain('`num_workers` 来自 `--workers`，默认值为 `0`（`train.py:2`），由 `run.sh:2` 设置：在那里修改。');
+    expect(locations.map(({ file, line }) => `${file}:${line}`)).toEqual(['train.py:3', 'train.py:2', 'run.sh:2']);
+    expect(edits).toEqual([]);
+  });
+
+  test('a name that holds a number is that number; a hostile name stays a literal', () => {
+    const named = repository({ 'train.py': `${IMPORT}N = 8\nloader = DataLoader(ds, num_workers=N)\n` });
+    expect(adviceOf(ID, { source: named })!.text.en).toContain('Worker processes load the data');
+    const odd = repository({
+      'a`b\u202e.py': `${IMPORT}p.add_argument('--w', default='\u202e\`x')\nloader = DataLoader(ds, num_workers=args.w)\n`,
+    });
+    expect(adviceOf(ID, { source: odd, params: SINGLE })!.text.en).not.toMatch(/\u202e|``/);
+  });
+});
+
 describe('edit', () => {
   test.each([
     ['DataLoader(ds)', 'DataLoader(ds, num_workers=4, persistent_workers=True, prefetch_factor=4)'],

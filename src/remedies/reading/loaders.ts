@@ -1,7 +1,8 @@
 import type { SourceTree } from '../../model/source-tree.ts';
-import { argumentOf, type PyCall } from '../../source/calls.ts';
+import { argumentOf } from '../../source/calls.ts';
 import { type CallSite, findCallSites } from '../../source/find-in-tree.ts';
 import { textOf } from '../../source/syntax-tree.ts';
+import { givenTo } from '../../source/values.ts';
 
 export const LOADER = 'torch.utils.data.DataLoader';
 
@@ -32,13 +33,13 @@ export const PIN_POSITION = 7;
 
 export type Workers = 'none' | 'some' | 'expression' | 'unknown';
 
-/** How a call sets its number of workers. */
-export function workersOf(call: PyCall): Workers {
-  if (call.hasKeywordArgs || call.hasStarArgs) return 'unknown';
-  const given = argumentOf(call, 'num_workers', WORKERS_POSITION);
-  if (given === null) return 'none';
-  if (given.valueKind !== 'integer') return 'expression';
-  return Number(given.text) === 0 ? 'none' : 'some';
+/** How a call sets its number of workers, as far as the repository tells. */
+export function workersOf(tree: SourceTree, { module, call }: CallSite): Workers {
+  const given = givenTo(tree, module, call, 'num_workers', WORKERS_POSITION);
+  if (given.kind === 'absent') return 'none';
+  if (given.kind === 'unknown') return 'unknown';
+  if (given.value.kind !== 'literal' || typeof given.value.constant !== 'number') return 'expression';
+  return given.value.constant === 0 ? 'none' : 'some';
 }
 
 /** Names that the loaders are assigned to, in any file: `train_loader`, `self.loader` counts as `loader`. */
