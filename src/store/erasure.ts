@@ -4,6 +4,9 @@ import type { Database, Erasures, Removal, Repositories, Usage } from './ports.t
 /** In the table, a whole installation. */
 const WHOLE = 0;
 
+const SEEN_MS = 3600 * 1000;
+const MAX_SEEN = 10_000;
+
 interface RemovalRow {
   installation_id: number | string;
   repo_id: number | string;
@@ -23,8 +26,15 @@ function toRemoval(row: RemovalRow): Removal {
 
 /** Which repositories events have come from, and by which installation. */
 export function repositories(db: Database, now: () => number): Repositories {
+  /** What was written lately needs no second write; another process may have erased it since. */
+  const lately = new Map<number, { readonly as: string; readonly at: number }>();
   return {
     async see({ repoId, installationId, owner, name }) {
+      const as = `${installationId}/${owner}/${name}`;
+      const known = lately.get(repoId);
+      if (known?.as === as && now() - known.at < SEEN_MS) return;
+      if (lately.size >= MAX_SEEN) lately.clear();
+      lately.set(repoId, { as, at: now() });
       const changed = await db.query(
         `INSERT INTO npu_advisor.repositories (repo_id, installation_id, owner, name, seen_at) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (repo_id) DO UPDATE SET installation_id = excluded.installation_id, owner = excluded.owner, name = excluded.name,
