@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest';
+import type { Edit } from '../../src/model/report.ts';
+import { applyLineEdit } from '../../src/source/line-edit.ts';
+import { parsePython } from '../../src/source/python-parser.ts';
+import { DDP_PAIRS } from './pairs/ddp.ts';
+import { HOST_PAIRS } from './pairs/host.ts';
+import { LOADER_PAIRS } from './pairs/loader.ts';
+import type { Over, PairSet, Row } from './pairs/pair.ts';
+import { TENSOR_PAIRS } from './pairs/tensors.ts';
+import { repository } from './repository.ts';
+import { adviceOf } from './situations.ts';
+
+const SETS: readonly PairSet[] = [...LOADER_PAIRS, ...HOST_PAIRS, ...TENSOR_PAIRS, ...DDP_PAIRS];
+
+function editsFor(set: PairSet, text: string, over: Over): readonly Edit[] {
+  const file = over.file ?? 'train.py';
+  const files = { ...over.files, [file]: text };
+  const source = repository(files, over.outsideDiff === true ? [] : Object.keys(files));
+  const first = set.prelude.split('\n').length - 1;
+  const locations = (over.lines ?? []).map((line) => ({ file, line: first + line, symbol: null, provenBy: 'call-stack' as const }));
+  const context = {
+    soc: over.soc === undefined ? ('A2' as const) : over.soc,
+    torch: over.torch === undefined ? '2.7.1' : over.torch,
+    params: over.params ?? {},
+    source,
+  };
+  return adviceOf(set.remedy, context, { locations, confidence: over.confidence ?? 'high' })?.edits ?? [];
+}
+
+/** All edits in one text. Edits of one answer never overlap. */
+function applyAll(text: string, edits: readonly Edit[]): string {
+  let result = text;
+  let below = Number.POSITIVE_INFINITY;
+  for (const edit of edits.toSorted((a, b) => b.startLine - a.startLine)) {
+    expect(edit.endLine).toBeLessThan(below);
+    below = edit.startLine;
+    const next = applyLineEdit(result, edit);
+    if (next === null) throw new Error('the edit does not fit');
+    result = next;
+  }
+  return result;
+}
+
+function check(set: PairSet, [, before, after, kind, rowOver]: Row): void {
+  const over = { ...set.over, ...rowOver };
+  const text = set.prelude + before;
+  const edits = editsFor(set, text, over);
+  if (after === null) {
+    expect(edits).toEqual([]);
+    return;
+  }
+  const result = applyAll(text, edits);
+  expect(result).toBe(set.prelude + after);
+  if (kind !== undefined) expect(edits.map((edit) => edit.kind)).toEqual(edits.map(() => kind));
+  for (const edit of edits) expect(edit.file).toBe(over.file ?? 'train.py');
+  if (!(over.file ?? 'train.py').endsWith('.py')) return;
+  expect(parsePython('train.py', result).module!.brokenLines).toEqual([]);
+  // A second look finds nothing more to change in what it has changed.
+  const again = editsFor(set, result, over);
+  if (over.lines === undefined) expect(again).toEqual([]);
+}
+
+describe.each(SETS.map((set) => [set.pattern, set] as const))('%s', (_, set) => {
+  test.each(set.rows.map((row) => [row[0], row] as const))('%s', (__, row) => check(set, row));
+});
+
+test('the corpus has at least 150 pairs, and a third of them leave the code alone', () => {
+  const rows = SETS.flatMap(({ rows: of }) => of);
+  expect(rows.length).toBeGreaterThanOrEqual(150);
+  expect(rows.filter(([, , after]) => after === null).length).toBeGreaterThan(rows.length / 3);
+});
+
+test('outside a diff nothing is one click, and a guess never is', () => {
+  for (const set of SETS)
+    for (const row of set.rows) {
+      const over = { ...set.over, ...row[4] };
+      for (const wary of [{ outsideDiff: true }, { confidence: 'low' as const }])
+        for (const edit of editsFor(set, set.prelude + row[1], { ...over, ...wary })) expect(edit.kind, row[0]).toBe('comment-only');
+    }
+});
