@@ -191,13 +191,32 @@ function withoutLine(source: SourceTree, setting: Setting): LineEdit | null {
   return { file, startLine: line - 1, endLine: line, before: `${before}\n${text}`, after: before };
 }
 
+/** Values that only debugging asks for, or that switch off what HCCL chooses better. Any other value is somebody's own choice. */
+const LEFTOVERS: Readonly<Record<string, RegExp>> = {
+  ASCEND_LAUNCH_BLOCKING: /^1$/,
+  TASK_QUEUE_ENABLE: /^0$/,
+  ASCEND_GLOBAL_LOG_LEVEL: /^[01]$/,
+  HCCL_ALGO: /./,
+  PYTORCH_NO_NPU_MEMORY_CACHING: /^1$/,
+  TORCH_HCCL_BLOCKING_WAIT: /^1$/,
+};
+
+/** Level 2 of the task queue needs a release that has it, and prebuilt operators, which the first series does not use by default. */
+function isCertain(name: string, value: string | null, { torchNpu, soc }: RemedyContext): boolean {
+  if (name !== 'TASK_QUEUE_ENABLE' || value !== '2') return true;
+  return soc !== null && soc !== 'gen-1' && isReleaseAtLeast(torchNpu, '6.0.rc3') === true;
+}
+
+function placesOfSettings(settings: readonly Setting[]): Advice['locations'] {
+  return settings.slice(0, 8).map(({ file, line }) => ({ file, line, symbol: null }));
+}
+
 function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice | null {
   const { params } = context;
   const name = typeof params.name === 'string' ? params.name : '';
   const kind = choice(params, 'kind', ['ranks', 'wrong', 'symptom']);
   const settings = context.source === null || !/^[A-Z][A-Z0-9_]*$/.test(name) ? [] : settingsOf(context.source, name);
-  const locations = settings.slice(0, 8).map(({ file, line }) => ({ file, line, symbol: null }));
-  const base = { references: [], edits: [], locations, code: null };
+  const base = { references: [], edits: [], locations: placesOfSettings(settings), code: null };
   if (kind === 'ranks') {
     return {
       ...base,
@@ -220,20 +239,29 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   }
   if (cure === null) return null;
   const { value } = cure;
-  const [only, ...others] = settings;
+  // A line that has the value already is not where the run got its own from.
+  const wrong = settings.filter((setting) => setting.value !== value);
+  const [only, ...others] = wrong;
   const edit =
     only === undefined || others.length > 0 ? null : value === null ? withoutLine(context.source!, only) : withValue(only, value);
   const isOneClick =
-    edit !== null && finding.confidence !== 'low' && !isAside(edit.file) && context.source!.inDiff(edit.file, edit.startLine, edit.endLine);
+    edit !== null &&
+    settings.length === 1 &&
+    LEFTOVERS[name]?.test(only!.value) === true &&
+    isCertain(name, value, context) &&
+    finding.confidence !== 'low' &&
+    !isAside(edit.file) &&
+    context.source!.inDiff(edit.file, edit.startLine, edit.endLine);
   return {
     ...base,
+    locations: placesOfSettings(wrong),
     title:
       value === null
         ? both(`Leave ${quoteLiteral(name)} unset`, `不设置 ${quoteLiteral(name)}`)
         : both(`Set ${quoteLiteral(`${name}=${value}`)}`, `设置 ${quoteLiteral(`${name}=${value}`)}`),
     text: prose(
       cure.text,
-      settings.length > 0 ? both('It is set at the lines named here.', '设置位于所列位置。') : null,
+      wrong.length > 0 ? both('It is set at the lines named here.', '设置位于所列位置。') : null,
       both('Check: the idle time of the next profile.', '验证：下一次 profile 的空闲时间。'),
     ),
     code: value === null ? null : `# launch script, before python starts\nexport ${name}=${value}`,
