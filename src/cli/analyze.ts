@@ -3,6 +3,7 @@ import { AdviseError, messageOf } from '../base/errors.ts';
 import { analyse } from '../engine/analyse.ts';
 import { LANGS, type Lang } from '../model/lang.ts';
 import type { Report } from '../model/report.ts';
+import { renderHtml } from '../render/html/page.ts';
 import { renderMarkdown } from '../render/markdown.ts';
 import { renderText } from '../render/text.ts';
 import { folderSourceTree } from '../source/folder-source-tree.ts';
@@ -19,7 +20,7 @@ export interface AnalyzeOptions {
   readonly lang?: string;
 }
 
-const FORMATS = ['text', 'json', 'md'] as const;
+const FORMATS = ['text', 'json', 'md', 'html'] as const;
 type Format = (typeof FORMATS)[number];
 
 function oneOf<T extends string>(what: string, value: string, allowed: readonly T[]): T {
@@ -31,6 +32,15 @@ function oneOf<T extends string>(what: string, value: string, allowed: readonly 
 /** `npu-advise analyze PATH...`; returns the exit code: 0 gate passed or none, 1 gate failed. */
 export async function analyze(paths: readonly string[], options: AnalyzeOptions): Promise<number> {
   const format = oneOf<Format>('format', options.format, FORMATS);
+  const report = await diagnose(paths, options);
+  const text = write(report, format);
+  if (options.out === undefined) process.stdout.write(text);
+  else await save(options.out, text);
+  return report.gate?.outcome === 'fail' ? 1 : 0;
+}
+
+/** What all commands that look at a profile do first. */
+export async function diagnose(paths: readonly string[], options: Omit<AnalyzeOptions, 'format' | 'out'>): Promise<Report> {
   const config = await loadConfig(options.config);
   const lang = options.lang === undefined ? config.lang : oneOf<Lang>('language', options.lang, LANGS);
   const source = options.source === undefined ? null : folderSourceTree(options.source);
@@ -40,7 +50,7 @@ export async function analyze(paths: readonly string[], options: AnalyzeOptions)
   try {
     for (const path of paths) sources.push(await openSource(path));
     for (const path of options.baseline ?? []) before.push(await openSource(path));
-    const report = await analyse({
+    return await analyse({
       sources,
       options: {
         lang,
@@ -54,18 +64,13 @@ export async function analyze(paths: readonly string[], options: AnalyzeOptions)
       baseline: before.map((run) => ({ label: run.label, sources: [run] })),
       onProgress: bar.update,
     });
-    bar.done();
-    const text = write(report, format);
-    if (options.out === undefined) process.stdout.write(text);
-    else await save(options.out, text);
-    return report.gate?.outcome === 'fail' ? 1 : 0;
   } finally {
     bar.done();
     for (const opened of [...sources, ...before]) await opened.close();
   }
 }
 
-async function save(file: string, text: string): Promise<void> {
+export async function save(file: string, text: string): Promise<void> {
   try {
     await writeFile(file, text);
   } catch (error) {
@@ -79,6 +84,8 @@ function write(report: Report, format: Format): string {
   switch (format) {
     case 'json':
       return `${JSON.stringify(report, null, 2)}\n`;
+    case 'html':
+      return renderHtml(report);
     case 'md':
       return `${renderMarkdown(report)}\n`;
     case 'text':

@@ -5,6 +5,7 @@ import type { Lang } from '../model/lang.ts';
 import { type AnalyzeOptions, analyze } from './analyze.ts';
 import { digest } from './digest.ts';
 import { validateConfig } from './load-config.ts';
+import { type PatchOptions, patch } from './patch.ts';
 import { explainRule, listRules } from './rules.ts';
 
 const UNUSABLE = 2;
@@ -33,11 +34,29 @@ program
   )
   .option('--source <dir>', 'repository of the training script, to place advice on its lines')
   .option('--config <file>', 'npu-advisor.yml with thresholds and gate')
-  .option('--format <format>', 'text, json or md', 'text')
+  .option('--format <format>', 'text, json, md or html', 'text')
   .option('--out <file>', 'write there instead of standard output')
   .option('--lang <lang>', 'en or zh')
   .action(async (paths: string[], options: AnalyzeOptions) => {
     process.exitCode = await analyze(paths, options);
+  });
+
+program
+  .command('patch')
+  .description('all changes to the source as one unified diff: `npu-advise patch PROFILE --source . | git apply`')
+  .argument('<path...>')
+  .requiredOption('--source <dir>', 'repository of the training script; the paths of the diff are relative to it')
+  .option(
+    '--baseline <path>',
+    'profile or facts.json to compare with; give it again for repeats of the same unchanged job',
+    (path: string, all: string[]) => [...all, path],
+    [],
+  )
+  .option('--config <file>', 'npu-advisor.yml with thresholds')
+  .option('--out <file>', 'write there instead of standard output')
+  .option('--lang <lang>', 'en or zh')
+  .action(async (paths: string[], options: PatchOptions) => {
+    await patch(paths, options);
   });
 
 program
@@ -80,6 +99,20 @@ program
     const { out, code } = await validateConfig(files, { format: options.format, lang: lang(options.lang) });
     process.stdout.write(out);
     process.exitCode = code;
+  });
+
+program
+  .command('action')
+  .description('run as a step of a GitHub workflow (see action.yml and docs/actions.md)')
+  .action(async () => {
+    const { runAction, describeFailure } = await import('../app/action/main.ts');
+    const { workflowCommand } = await import('../render/workflow-command.ts');
+    try {
+      process.exitCode = await runAction(process.env, (text) => process.stdout.write(text));
+    } catch (error) {
+      process.stdout.write(`${workflowCommand('error', null, describeFailure(error), 'NPU Advisor')}\n`);
+      process.exitCode = UNUSABLE;
+    }
   });
 
 program

@@ -145,6 +145,11 @@ export function fenced(text: string, info = ''): SafeMarkdown {
   return new SafeMarkdown(`${fence}${info}\n${clean}${clean === '' ? '' : '\n'}${fence}`);
 }
 
+/** True when a fenced block shows the text as it is, to the character. */
+export function isShownVerbatim(text: string): boolean {
+  return text.replace(UNSAFE, (char) => (char === '\n' || char === '\t' ? char : '')) === text;
+}
+
 /** The block GitHub offers to apply. Its text is kept to the character: it becomes code. */
 export function suggestion(after: string): SafeMarkdown {
   const lines = after.replace(/\r\n?/g, '\n').replace(/\n$/, '');
