@@ -17,37 +17,44 @@ const NEAR = 5;
 const ORDERED =
   /\bStream\s*\(|\.stream\s*\(|wait_stream|wait_event|record_stream|distributed\.checkpoint|async_save|npu_?graph|NPUGraph|CUDAGraph|non_blocking\s*=\s*True.*\bcpu\b|\bcpu\b.*non_blocking\s*=\s*True|\.copy_\(.*non_blocking\s*=\s*True/i;
 
-/** Waits for the whole card in training loops; safe to delete where nothing near measures and nothing in the tree needs the order. */
+/** Waits for the whole card in training loops; with a deletion where nothing near measures and nothing in the tree needs the order. */
 export function deviceWaits(tree: SourceTree, names: readonly string[], proven: readonly string[]): Proposal[] {
   const sites = callsInLoops(tree, names, proven);
   const isOrdered = sites.length > 0 && hasText(tree, ORDERED);
-  return sites.map(({ module, call, isTraining }) => {
-    const statement = statementOf(call.node);
-    const { startLine, endLine } = spanOf(module, call.node);
-    const around = linesOf(module, startLine - NEAR, endLine + NEAR).filter((line) => !/^\s*(#|import|from)\b/.test(line));
-    const isConditional = call.enclosing.some(({ kind }) => kind === 'if' || kind === 'else' || kind === 'try' || kind === 'with');
-    return removal(
-      module,
-      call,
-      isTraining ? statement : null,
-      !isOrdered && !isConditional && !around.some((line) => MEASURES.test(line)),
-    );
-  });
+  return sites
+    .filter(({ call }) => !isNowAndThen(call))
+    .map(({ module, call, isTraining }) => {
+      const { startLine, endLine } = spanOf(module, call.node);
+      const around = linesOf(module, startLine - NEAR, endLine + NEAR).filter((line) => !/^\s*(#|import|from)\b/.test(line));
+      const isConditional = call.enclosing.some(({ kind }) => kind === 'if' || kind === 'else' || kind === 'try' || kind === 'with');
+      // A wait that measures, or that something may need, is named as a place; what to do about it is not a deletion.
+      const isNeeded = isOrdered || around.some((line) => MEASURES.test(line));
+      return removal(module, call, isTraining && !isNeeded ? statementOf(call.node) : null, !isConditional);
+    });
+}
+
+/** Under `if step % n`: rare, so not what a profile of every step shows. */
+function isNowAndThen(call: PyCall): boolean {
+  return call.enclosing.some(({ kind, text }) => kind === 'if' && /%|\bis_main|\brank\b/.test(text ?? ''));
 }
 
 /** Signs that another engine or phase waits for the memory. */
 const HANDS_OVER = /rollout|vllm|sglang|\.generate\(|wake_up|offload|\bactor\b|\bcritic\b|reward_model|\bray\b|colocat/i;
-const PHASE = /\.eval\(|\.train\(|\bevaluate\w*\(|\bvalidat\w*\(|\btest\w*\(|save_checkpoint|torch\.save|\bdel\s/;
+const PHASE = /\.eval\(|\.train\(|\bevaluate\w*\(|\bvalidat|\btest\w*\(|save_checkpoint|torch\.save/;
 
-/** Calls that empty the allocator's cache in training loops, with those left out that answer a failed allocation. */
+/** Calls that empty the allocator's cache in training loops, without those that answer a failed allocation or belong to another phase. */
 export function cacheReleases(tree: SourceTree, names: readonly string[], proven: readonly string[]): Proposal[] {
   const sites = callsInLoops(tree, names, proven).filter(({ call }) => !call.enclosing.some(({ kind }) => kind === 'try'));
   const isHandedOver = sites.length > 0 && hasText(tree, HANDS_OVER);
-  return sites.map(({ module, call, isTraining }) => {
+  return sites.flatMap(({ module, call, isTraining }): Proposal[] => {
     const { startLine, endLine } = spanOf(module, call.node);
+    const around = linesOf(module, startLine - NEAR, endLine + NEAR);
+    const isPhase = around.some((line) => PHASE.test(line));
     const isConditional = call.enclosing.some(({ kind }) => kind === 'if' || kind === 'else' || kind === 'with');
-    const isPhase = linesOf(module, startLine - NEAR, endLine + NEAR).some((line) => PHASE.test(line));
-    return removal(module, call, isTraining ? statementOf(call.node) : null, !isHandedOver && !isConditional && !isPhase);
+    if (isPhase && isConditional) return [];
+    const isFreed = around.some((line) => /\bdel\s/.test(line));
+    const isNeeded = isPhase || isHandedOver;
+    return [removal(module, call, isTraining && !isNeeded ? statementOf(call.node) : null, !isConditional && !isFreed)];
   });
 }
 
@@ -98,8 +105,7 @@ export function readsEachStep(tree: SourceTree, proven: readonly string[]): Prop
     return findMethodCalls(module, ['item', 'tolist']).flatMap((call): Proposal[] => {
       const loop = loopAround(call.node);
       if (loop === null || !loops.has(loop) || call.arguments.length > 0) return [];
-      const isNowAndThen = call.enclosing.some(({ kind, text }) => kind === 'if' && /%|\bis_main|\brank\b/.test(text ?? ''));
-      if (isNowAndThen || decides(call.node)) return [];
+      if (isNowAndThen(call) || decides(call.node)) return [];
       const steps = underTheGuard(module, call);
       return [{ module, node: call.node, steps: steps ?? [], isSafe: steps !== null }];
     });

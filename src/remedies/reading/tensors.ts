@@ -36,11 +36,30 @@ export function maskedAssignments(tree: SourceTree, proven: readonly string[]): 
       if (node.parent?.kind !== 'expression_statement' || tensor.kind !== 'identifier') return [];
       const text = `${textOf(module, tensor)}.masked_fill_(${textOf(module, index)}, ${constant})`;
       const { steps } = replaceNode(module, node, text);
-      if (steps === null || text.includes('\n')) return [];
+      if (steps === null || text.includes('\n') || isOnHost(module, node, textOf(module, tensor))) return [];
       const isSafe = mask === 'own' && CONSTANT.test(constant) && isTensor(module, node, textOf(module, tensor));
       return [{ module, node: node.parent, steps, isSafe }];
     }),
   );
+}
+
+/** Calls that give an array of numpy, or something else that is no tensor on a card. */
+const GIVES_ARRAY = /\b(np|numpy|cv2|pd|scipy|Image|ndimage)\.|\.numpy\(|\bimread\(|\.tolist\(/;
+/** Functions whose work is done before a batch reaches the card. */
+const PREPARES = /(^|_)(load|read|collate|transform|augment|preprocess|prepare_data)|__getitem__|__call__|dataset/i;
+
+/** True when the name is bound to an array in its function, or the function prepares data: nothing there waits for the card. */
+function isOnHost(module: PyModule, at: PyNode, name: string): boolean {
+  const scope = functionAround(at);
+  const called = scope === null ? undefined : partsOf(scope).find((part) => part.kind === 'identifier');
+  if (called && PREPARES.test(textOf(module, called))) return true;
+  for (const node of descend(scope ?? module.root)) {
+    if (node.kind !== 'assignment') continue;
+    const [target, value] = partsOf(node);
+    if (target === undefined || value === undefined || !GIVES_ARRAY.test(textOf(module, value))) continue;
+    if ([...descend(target)].some((part) => part.kind === 'identifier' && textOf(module, part) === name)) return true;
+  }
+  return false;
 }
 
 const COMPARISONS = /^(?:\(\s*)?(.+?)\s*(?:==|!=|<=|>=|<|>)\s*(.+?)(?:\s*\))?$/;
