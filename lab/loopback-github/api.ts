@@ -99,7 +99,7 @@ function report(context: Context, side: Violation['side'], kind: Violation['kind
 function handle(context: Context, rawBody: Buffer): Reply {
   const { state, request, url } = context;
   requireUserAgent(request.headers['user-agent']);
-  checkHeaders(request.headers['x-github-api-version'], request.headers.accept);
+  checkHeaders(request.headers['x-github-api-version'], request.headers.accept, /\/releases\/assets\/\d+$/.test(url.pathname));
   const caller = authenticate(state, request.headers.authorization);
   const api = description();
   const route = api.route(request.method ?? 'GET', url.pathname.slice(new URL(state.apiUrl).pathname.length));

@@ -108,6 +108,8 @@ export interface RepositoryHandle {
   /** Locks the conversation of a pull request, or opens it again. */
   setLocked(pull: PullReference, locked: boolean): void;
   setArchived(archived: boolean): void;
+  /** As GitHub does with old runs of a suite that has more than 1,000 of a name. */
+  deleteCheckRun(id: number): void;
   /** Another name, and another owner if one is given; the old name is redirected. Where the app is installed there goes with it. */
   rename(name: string, owner?: string): void;
   /** Takes the repository out of the app's installation. */
@@ -242,6 +244,9 @@ export function repositoryHandle(state: HubState, repository: Repository): Repos
     },
     setArchived(archived) {
       repository.archived = archived;
+    },
+    deleteCheckRun(id) {
+      repository.checkRuns = repository.checkRuns.filter((run) => run.id !== id);
     },
     rename(name, owner = repository.owner.login) {
       repository.formerNames.push(`${repository.owner.login}/${repository.name}`.toLowerCase());

@@ -29,12 +29,13 @@ const API_VERSIONS = ['2022-11-28', '2026-03-10'];
 
 /**
  * `api-version`: an unsupported X-GitHub-Api-Version is 400 [docs, "API versions"].
- * `accept`: an Accept header that excludes JSON and GitHub's media types is 415 [recall].
+ * `accept`: an Accept header that excludes JSON and GitHub's media types is 415 [recall]; `bytes`: but for the content of release assets.
  */
-export function checkHeaders(version: unknown, accept: string | undefined): void {
+export function checkHeaders(version: unknown, accept: string | undefined, bytes: boolean): void {
   if (version !== undefined && !API_VERSIONS.includes(String(version))) {
     throw breach('api-version', 'client', 400, `The API version ${String(version)} is not supported.`);
   }
+  if (bytes && accept === 'application/octet-stream') return;
   if (accept !== undefined && !/\*\/\*|application\/(\*|[\w.+-]*json|vnd\.github)/.test(accept)) {
     throw breach('accept', 'client', 415, `Unsupported 'Accept' header: '${accept}'. Must accept 'application/json'.`);
   }

@@ -1,7 +1,12 @@
+import type { Acknowledgement, ShownFinding } from '../model/acknowledgement.ts';
 import type { L10n, Lang } from '../model/lang.ts';
+import type { Report } from '../model/report.ts';
 
-/** Who may use a command. `author-or-write`: the pull request's author, or anyone who may write to the repository. */
-export type CommandPermission = 'anyone' | 'author-or-write';
+/**
+ * Who may use a command. `author-or-write`: the pull request's author, or anyone who may write to the repository. `write`: only the latter;
+ * what decides on a gate is not for the author of the change.
+ */
+export type CommandPermission = 'anyone' | 'author-or-write' | 'write';
 
 /** What `status` can say about a commit. */
 export interface StatusFacts {
@@ -19,6 +24,43 @@ export interface StatusFacts {
     readonly uploaded: number;
     readonly ignoredBecause: string | null;
   }[];
+  readonly acknowledged: readonly StandingAcknowledgement[];
+}
+
+/** An acknowledgement of the pull request and how it stands. */
+export interface StandingAcknowledgement extends Acknowledgement {
+  readonly state: 'holds' | 'grown' | 'ended' | 'absent';
+}
+
+/** A rule as `explain` shows it. */
+export interface RuleFacts {
+  readonly id: string;
+  readonly title: L10n;
+  readonly isPreview: boolean;
+  readonly isDisabled: boolean;
+  readonly options: readonly {
+    readonly name: string;
+    readonly value: number;
+    readonly isDefault: boolean;
+    readonly unit: string;
+    readonly description: L10n;
+  }[];
+  readonly remedies: readonly L10n[];
+  /** What the last report of the pull request says of it; null: there is none. */
+  readonly outcome: { readonly outcome: Report['checked'][number]['outcome']; readonly reason: string } | null;
+}
+
+/** The settings in force, key by key, and the file each comes from; null: nobody sets it. */
+export interface SettingsFacts {
+  readonly file: string;
+  readonly ref: string;
+  readonly keys: readonly {
+    readonly key: string;
+    readonly value: unknown;
+    readonly from: string | null;
+    /** Not everybody who can read the pull request may read that file. */
+    readonly isHidden: boolean;
+  }[];
 }
 
 /** One upload a person points at, instead of whatever the head commit has. */
@@ -27,6 +69,8 @@ export interface Wanted {
   /** `owner/name` of the address it was copied from. */
   readonly repository: string | null;
   readonly artifact: { readonly id: number } | { readonly name: string } | null;
+  /** Address of a file attached to a comment. */
+  readonly attachment?: string | undefined;
 }
 
 /** The only things a command can do. */
@@ -39,6 +83,19 @@ export interface CommandClient {
    */
   requestAnalysis(headSha: string, wanted: Wanted | null): Promise<L10n | null>;
   status(headSha: string): Promise<StatusFacts>;
+  /** What the newest published report of the pull request shows; null: none was published yet. */
+  shown(): Promise<readonly ShownFinding[] | null>;
+  acknowledgements(): Promise<readonly Acknowledgement[]>;
+  /** Remembers it and has comment and check say so; the reaction that ends the command follows when they do. */
+  acknowledge(findings: readonly ShownFinding[], given: { readonly reason: string; readonly until: string | null }): Promise<void>;
+  takeBack(findings: readonly string[]): Promise<void>;
+  /** The newest report of the pull request that holds a finding. */
+  reportOf(finding: string): Promise<Report | null>;
+  rules(): readonly string[];
+  rule(id: string): Promise<RuleFacts | null>;
+  /** Asks for the review with the changes; a text says why there is nothing to post. */
+  suggest(headSha: string): Promise<L10n | null>;
+  settings(): Promise<SettingsFacts | L10n>;
 }
 
 export interface CommandContext<Args> {
@@ -46,6 +103,8 @@ export interface CommandContext<Args> {
   readonly actor: string;
   /** Head of the pull request when the command was received. A later push does not change what the command means. */
   readonly headSha: string;
+  /** UTC day, `2026-11-30`. */
+  readonly today: string;
   readonly args: Args;
   readonly client: CommandClient;
 }

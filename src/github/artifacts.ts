@@ -12,7 +12,15 @@ export interface Artifact {
   readonly digest: string | null;
   readonly headSha: string | null;
   readonly runId: number | null;
+  /** Where the bytes lie when it is no workflow artifact. */
+  readonly place?: Place;
 }
+
+/** An upload that no run made. Its bytes are found through GitHub all the same, and fetched without a token. */
+export type Place =
+  | { readonly kind: 'asset' }
+  | { readonly kind: 'file'; readonly path: string; readonly ref: string }
+  | { readonly kind: 'attachment'; readonly url: string };
 
 const MAX_LISTED = 2000;
 

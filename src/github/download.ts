@@ -131,6 +131,7 @@ export async function downloadArtifact(given: DownloadOptions): Promise<Download
         await file.truncate(arrived.bytes);
         const head = Buffer.alloc(512);
         const { bytesRead } = await file.read(head, 0, 512, 0);
+        checkPointer(artifact, head.toString('latin1', 0, bytesRead));
         const path = await placeFor(artifact, folder, extensionOf(head.subarray(0, bytesRead)));
         await rename(draft, path);
         return { path, bytes: arrived.bytes, sha256 };
@@ -151,6 +152,15 @@ export async function downloadArtifact(given: DownloadOptions): Promise<Download
     await file.close();
     await rm(draft, { force: true });
   }
+}
+
+/** A file of a repository may stand for one that lies in Git LFS. */
+function checkPointer({ name }: Artifact, head: string): void {
+  if (!head.startsWith('version https://git-lfs.github.com/spec/')) return;
+  throw new ProfileUnavailable(
+    { kind: 'corrupt', artifact: name, detail: 'it is a pointer of Git LFS, whose files are not fetched' },
+    `${name} is a pointer of Git LFS`,
+  );
 }
 
 function checkDigest({ name, digest }: Artifact, sha256: string): void {

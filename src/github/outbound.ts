@@ -2,8 +2,8 @@ import { lookup as lookupDns } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { AdviseError } from '../base/errors.ts';
 
-/** Where GitHub.com keeps artifacts. A GitHub Enterprise Server names its own in NPU_ADVISOR_ARTIFACT_HOSTS. */
-export const GITHUB_ARTIFACT_HOSTS = ['*.blob.core.windows.net', '*.actions.githubusercontent.com'];
+/** Where GitHub.com keeps artifacts, assets, files and attachments. A GitHub Enterprise Server names its own in NPU_ADVISOR_ARTIFACT_HOSTS. */
+export const GITHUB_ARTIFACT_HOSTS = ['*.blob.core.windows.net', '*.githubusercontent.com'];
 
 /** Addresses that are not on the public internet. */
 const PRIVATE = new BlockList();
@@ -63,6 +63,8 @@ export function createOutboundPolicy(hosts: readonly string[], apiUrl: string): 
   const exact = new Set(hosts.filter((host) => !host.startsWith('*')).map((host) => host.toLowerCase()));
   const suffixes = hosts.filter((host) => host.startsWith('*.')).map((host) => host.slice(1).toLowerCase());
   exact.add(new URL(apiUrl).host.toLowerCase());
+  // Attachments have addresses on the host people see; of a GitHub Enterprise Server that is the API's own.
+  const web = new URL(apiUrl).host.toLowerCase() === 'api.github.com' ? 'github.com' : null;
 
   const refuse = (what: string): AdviseError =>
     new AdviseError(
@@ -91,6 +93,7 @@ export function createOutboundPolicy(hosts: readonly string[], apiUrl: string): 
         return { lookup: undefined };
       if (url.protocol !== 'https:') throw refuse('an address that is not https');
       if (isIP(name) !== 0) throw refuse('a bare address');
+      if (name === web && url.port === '') return { lookup: guardedLookup };
       if (!suffixes.some((suffix) => name.endsWith(suffix) && name.length > suffix.length)) throw refuse('a host that is not allowed');
       return { lookup: guardedLookup };
     },

@@ -37,17 +37,35 @@ export interface Storage {
   close(): void;
 }
 
+/** The address GitHub names for the bytes. */
+async function askAddress({ octokit, repository, artifact }: StorageOptions, signal: AbortSignal): Promise<unknown> {
+  const of = { owner: repository.owner, repo: repository.name };
+  const request = { redirect: 'manual', signal } as const;
+  const { place } = artifact;
+  switch (place?.kind) {
+    case undefined: {
+      const route = 'GET /repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}';
+      return (await octokit.request(route, { ...of, artifact_id: artifact.id, archive_format: 'zip', request })).headers.location;
+    }
+    case 'asset': {
+      const headers = { accept: 'application/octet-stream' };
+      const route = 'GET /repos/{owner}/{repo}/releases/assets/{asset_id}';
+      return (await octokit.request(route, { ...of, asset_id: artifact.id, headers, request })).headers.location;
+    }
+    case 'file': {
+      const { data } = await octokit.rest.repos.getContent({ ...of, path: place.path, ref: place.ref, request: { signal } });
+      return Array.isArray(data) || data.type !== 'file' ? null : data.download_url;
+    }
+    case 'attachment':
+      return place.url;
+  }
+}
+
 /** A fresh address for the artifact's bytes, good for about a minute. */
-async function freshAddress({ octokit, repository, artifact }: StorageOptions, signal: AbortSignal): Promise<URL> {
+async function freshAddress(options: StorageOptions, signal: AbortSignal): Promise<URL> {
+  const { artifact } = options;
   try {
-    const answer = await octokit.request('GET /repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}', {
-      owner: repository.owner,
-      repo: repository.name,
-      artifact_id: artifact.id,
-      archive_format: 'zip',
-      request: { redirect: 'manual', signal },
-    });
-    const location = answer.headers.location;
+    const location = await askAddress(options, signal);
     if (typeof location !== 'string') throw new Error('GitHub gave no address for the artifact');
     return new URL(location);
   } catch (error) {

@@ -4,12 +4,15 @@ import { CONFIG_PATH, type Config, DEFAULT_CONFIG } from '../../config/schema.ts
 import { type Octokit, PERMISSIONS, statusOf } from '../../github/client.ts';
 import { listChangedFiles } from '../../github/diff.ts';
 import { type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
+import { Report } from '../../model/report.ts';
 import { renderUntouched } from '../../render/jobs.ts';
 import type { CheckRecord } from '../../store/ports.ts';
+import { asAccepted } from './accepted.ts';
 import { buttons, concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
+import { findElsewhere } from './find-elsewhere.ts';
 import { findProfile, findWanted, type Search } from './find-profile.ts';
-import { type Analysis, failure, noProfile, tellProfile } from './make-report.ts';
+import { type Analysis, failure, noProfile, sourceOf, tellProfile } from './make-report.ts';
 import { QUEUE_PR } from './merge-queue.ts';
 import { startProgress } from './progress.ts';
 import { type JobsStatement, type Publication, publish } from './publish.ts';
@@ -28,7 +31,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
   const place = { target, sha: headSha, pr };
   if (pull === null) return 'gone';
   if (pull.headSha !== headSha || pull.state !== 'open') {
-    await concludeOpenCheck(deps, place, plainCheck(pull.state === 'open' ? 'superseded' : 'closed', 'en'));
+    await concludeOpenCheck(deps, place, plainCheck(pull.headSha === headSha ? 'closed' : 'superseded', 'en'));
     if (analysis.isAsked) await sayAgain(deps, place);
     return 'superseded';
   }
@@ -56,6 +59,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
   const jobs = jobsOf(config);
   if (config.jobs !== null) return analyseJobs(deps, octokit, analysis, jobs, { check, publication });
   const [job] = jobs;
+  if (check.hasReport && (await sayKept(deps, octokit, analysis, job!, publication))) return 'published';
 
   const search = await searchFor(octokit, analysis, config);
   deps.killPoint('artifact-listed');
@@ -76,6 +80,27 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
   await say();
   await progress.settle(say);
   return 'published';
+}
+
+/**
+ * Says the kept report of a commit again, with what was acknowledged meanwhile or with the changes somebody asked for. Its artifact may be
+ * gone by now. False: something new is to be looked at, or nothing is kept.
+ */
+async function sayKept(
+  deps: Dependencies,
+  octokit: Octokit,
+  analysis: Analysis,
+  job: JobSettings,
+  publication: Omit<Publication, 'statement'>,
+): Promise<boolean> {
+  const { target, pr, headSha, run, wanted, isAsked, mayReuse, restates } = analysis;
+  if (run !== null || wanted !== null || !mayReuse || !(isAsked || restates === true)) return false;
+  const kept = Report.safeParse(await deps.store.reports.latest(target.repository.id, headSha));
+  if (!kept.success || kept.data.lang !== publication.lang || kept.data.verdict.outcome === 'no-data') return false;
+  const report = await asAccepted(deps, target.repository.id, pr, kept.data, job);
+  const source = await sourceOf(octokit, analysis);
+  await publish(deps, { ...publication, source: new Map(source.files), statement: { kind: 'report', report } });
+  return true;
 }
 
 /** Artifacts of a commit, each for the job it belongs to; what is told of all of them is one comment and one check. */
@@ -148,7 +173,11 @@ function onlyOf(job: JobSettings, jobs: readonly JobSettings[], search: Search):
 /** The profile to analyse. An upload that was pointed at and is no more there has been deleted since the command was taken. */
 async function searchFor(octokit: Octokit, analysis: Analysis, config: Config): Promise<Search> {
   const { target, headSha, wanted } = analysis;
-  if (wanted === null) return findProfile(octokit, analysis, config);
+  if (wanted === null) {
+    const search = await findProfile(octokit, analysis, config);
+    const candidate = search.kind === 'found' ? null : await findElsewhere(octokit, analysis, config);
+    return candidate === null ? search : { kind: 'found', candidate };
+  }
   const found = await findWanted(octokit, target, headSha, wanted, config);
   if ('candidate' in found) return { kind: 'found', candidate: found.candidate };
   return { kind: 'none', reason: { kind: 'no-match', uploaded: [] }, workflow: null };
@@ -186,7 +215,7 @@ export async function concludeOverdue(deps: Dependencies, target: Target, pr: nu
   const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.read);
   const pull = await readPullRequest(octokit, target.repository, pr);
   const place = { target, sha, pr };
-  if (pull === null || pull.state !== 'open') return concludeOpenCheck(deps, place, plainCheck('closed', 'en'));
+  if (pull === null || (pull.state !== 'open' && pull.headSha === sha)) return concludeOpenCheck(deps, place, plainCheck('closed', 'en'));
   const settings = await readSettings(deps, target, pull.baseRef, octokit);
   const config = settings.ok ? settings.value : DEFAULT_CONFIG;
   if (pull.headSha !== sha) return concludeOpenCheck(deps, place, plainCheck('superseded', config.lang));

@@ -7,6 +7,7 @@ import type { Octokit } from '../../github/client.ts';
 import { listRuns, type RunRef, readRun } from '../../github/pull-requests.ts';
 import type { L10n } from '../../model/lang.ts';
 import type { NoProfileReason, WorkflowRef } from '../../render/views.ts';
+import { findAttachment } from './find-elsewhere.ts';
 import type { AnalyseRequest, Target } from './request.ts';
 
 /** Events whose artifacts may belong to a pull request, or to a branch. */
@@ -130,6 +131,7 @@ export async function findWanted(
   wanted: Wanted,
   config: Config,
 ): Promise<{ readonly candidate: Candidate } | { readonly problem: L10n }> {
+  if (wanted.attachment !== undefined) return findAttachment(octokit, target, headSha, wanted.attachment, config);
   const { owner, name } = target.repository;
   if (wanted.repository !== null && wanted.repository.toLowerCase() !== `${owner}/${name}`.toLowerCase()) {
     const [theirs, ours] = [quoteLiteral(wanted.repository), quoteLiteral(`${owner}/${name}`)];

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import { lstat, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AdviseError } from '../../base/errors.ts';
+import { quoteLiteral } from '../../base/phrase.ts';
 import { findingIdOf, type JobSettings, jobKeyOf } from '../../config/jobs.ts';
 import type { Config } from '../../config/schema.ts';
 import { VERSION } from '../../engine/version.ts';
 import type { Artifact } from '../../github/artifacts.ts';
 import type { Octokit } from '../../github/client.ts';
-import { readSource, type SourceFiles } from '../../github/contents.ts';
+import { openRepositorySource, type RepositorySource, type SourceFiles } from '../../github/contents.ts';
 import { listChangedFiles } from '../../github/diff.ts';
 import type { PullRequest } from '../../github/pull-requests.ts';
 import { ProfileUnavailable } from '../../github/storage.ts';
@@ -19,6 +20,7 @@ import { evaluateGate } from '../../report/gate.ts';
 import { profileMetrics } from '../../report/profile-metrics.ts';
 import type { KeptProfile } from '../../store/ports.ts';
 import { type AnalysisProgress, ARCHIVE_ERROR, NOT_FETCHED } from '../analysis-protocol.ts';
+import { asAccepted } from './accepted.ts';
 import { ancestryOf, type Baseline, type BaselineSearch, type Comparing, findBaseline, withHistory, writeBaseline } from './baseline.ts';
 import { openCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -28,7 +30,8 @@ import type { Progress } from './progress.ts';
 import type { JobStatement } from './publish.ts';
 import type { AnalyseRequest, Target } from './request.ts';
 
-const SOURCE_LIMITS = { maxFiles: 400, maxBytes: 6 * 1024 * 1024 };
+/** One request for each file. */
+const SOURCE_LIMITS = { maxFiles: 200, maxBytes: 6 * 1024 * 1024 };
 /** Of one profile, zipped: some eight ranks of a long capture, or hundreds of a short one. */
 const MAX_FACTS_BYTES = 8 * 1024 * 1024;
 
@@ -42,6 +45,8 @@ export interface Analysis {
   readonly isAsked: boolean;
   /** A report of the same inputs will do although somebody asked. */
   readonly mayReuse: boolean;
+  /** What is known is to be said again, with what was acknowledged meanwhile. */
+  readonly restates?: boolean;
   /** True when an earlier try of the same analysis may have left a report to reuse. */
   readonly isRetry: boolean;
   /** The deadline has passed: what has not arrived is not waited for. */
@@ -66,7 +71,7 @@ function reportKey(analysis: Analysis, artifacts: readonly Artifact[], { name, c
 }
 
 /** Turns a failure that is the upload's own into words for its author; anything else is rethrown. */
-function toReason(error: unknown, artifacts: readonly Artifact[], lang: Lang): NoProfileReason {
+export function toReason(error: unknown, artifacts: readonly Artifact[], lang: Lang): NoProfileReason {
   if (error instanceof ProfileUnavailable) return error.reason;
   if (error instanceof AdviseError && error.code.startsWith(ARCHIVE_ERROR)) {
     return { kind: 'corrupt', artifact: artifacts.map(({ name }) => name).join(', '), detail: error.message };
@@ -118,7 +123,10 @@ export async function tellProfile(
   const workflow = { name: run.name, url: run.htmlUrl };
   try {
     const { report, source } = await makeReport(deps, octokit, analysis, { pull, candidate, job, progress });
-    if (report.verdict.outcome !== 'no-data') return { statement: { kind: 'report', report }, source };
+    if (report.verdict.outcome !== 'no-data') {
+      const shown = await asAccepted(deps, analysis.target.repository.id, analysis.pr, report, job);
+      return { statement: { kind: 'report', report: shown }, source };
+    }
     const artifact = artifacts.map(({ name }) => name).join(', ');
     return { statement: noProfile({ kind: 'no-profile-inside', artifact }, workflow, config), source: null };
   } catch (error) {
@@ -151,7 +159,7 @@ export function failure(reason: string, hint: string | null, correlationId: stri
 }
 
 /** Findings of a named job carry its name, so that the same cause in two jobs is two findings. */
-function ofJob(report: Report, job: string | null): Report {
+export function ofJob(report: Report, job: string | null): Report {
   if (job === null) return report;
   const named = (id: string): string => findingIdOf(id, job);
   return {
@@ -168,6 +176,16 @@ function ofJob(report: Report, job: string | null): Report {
   };
 }
 
+/** The source of a commit, as far as it may matter. */
+export async function sourceOf(octokit: Octokit, analysis: Analysis): Promise<SourceFiles> {
+  return (await repositoryOf(octokit, analysis)).source;
+}
+
+async function repositoryOf(octokit: Octokit, { target, pr, headSha }: Analysis): Promise<RepositorySource> {
+  const changed = await listChangedFiles(octokit, target.repository, pr);
+  return openRepositorySource(octokit, target.repository, headSha, changed, SOURCE_LIMITS);
+}
+
 async function makeReport(
   deps: Dependencies,
   octokit: Octokit,
@@ -178,8 +196,7 @@ async function makeReport(
   const { artifacts } = candidate;
   const { profiles } = deps.store;
   const { config } = settings;
-  const changed = await listChangedFiles(octokit, target.repository, pr);
-  const source = await readSource(octokit, target.repository, headSha, changed, SOURCE_LIMITS);
+  const { source, more } = await repositoryOf(octokit, analysis);
   const comparing: Comparing = { repository: target.repository, job: jobKeyOf(settings), baseRef: pull.baseRef, headSha };
   const compared = await findBaseline(profiles, ancestryOf(octokit, comparing), comparing, deps.now());
   const key = reportKey(analysis, artifacts, settings, compared);
@@ -190,23 +207,35 @@ async function makeReport(
 
   progress.tell({ kind: 'queue' });
   // What a fork's workflow says is a claim: its figures are followed, its facts are nobody's baseline.
-  const isTrusted = pull.headRepoId !== null && pull.headRepoId === pull.baseRepoId;
+  const isAttached = artifacts.some(({ place }) => place?.kind === 'attachment');
+  const isTrusted = pull.headRepoId !== null && pull.headRepoId === pull.baseRepoId && !isAttached;
   const made = await deps.analysisSlot(async () => {
     const place = { target, sha: headSha, pr };
     await writeCheck(deps, place, await openCheck(deps, place, config.lang, 'analysing'), false);
     const baseline = 'baseline' in compared ? compared.baseline : null;
-    return analyseArtifacts(deps, octokit, target, { artifacts, config, source, progress, baseline, keepsFacts: isTrusted });
+    return analyseArtifacts(deps, octokit, target, { artifacts, config, source, more, progress, baseline, keepsFacts: isTrusted });
   });
   const judged = ofJob(Report.parse({ ...made.report, gate: made.report.gate ?? evaluateGate(made.report, config.gate) }), settings.name);
-  const report = await withHistory(profiles, comparing, compared, judged);
+  const said = isAttached ? { ...judged, notes: [...judged.notes, attachedNote(artifacts, headSha, config.lang)] } : judged;
+  const report = await withHistory(profiles, comparing, compared, said);
   await deps.store.reports.put({ key, repoId: target.repository.id, pr, sha: headSha, json: JSON.stringify(report) });
   const origin = `pull-request/${pr}/${originOf(candidate)}`;
   await record(deps, target, { job: comparing.job, sha: headSha, branch: null, pr, trusted: isTrusted, origin }, report, made.facts);
   return { report, source };
 }
 
+/** Nothing but the word of a person binds an attachment to a commit. */
+function attachedNote(artifacts: readonly Artifact[], headSha: string, lang: Lang): string {
+  const names = artifacts.map(({ name }) => quoteLiteral(name, 80));
+  const sha = headSha.slice(0, 7);
+  return lang === 'en'
+    ? `The profile was attached to the pull request (${names.join(', ')}); that it is of \`${sha}\` is the word of who attached it.`
+    : `profile 来自本 PR 的附件（${names.join('、')}）；它属于 \`${sha}\` 仅为上传者所述。`;
+}
+
 /** Names what a profile was read from: the artifacts of another attempt of a run are others. */
 export function originOf({ run, artifacts }: Candidate): string {
+  if (run.id === 0) return `upload/${run.headSha}/${artifacts.map(({ id, place }) => `${place?.kind}-${id}`).join('-')}`.slice(0, 300);
   return `run/${run.id}/${Math.max(...artifacts.map(({ id }) => id))}`;
 }
 
@@ -228,6 +257,7 @@ interface Analysing {
   readonly artifacts: readonly Artifact[];
   readonly config: Config;
   readonly source: SourceFiles | null;
+  readonly more?: RepositorySource['more'];
   readonly progress: Pick<Progress, 'tell'>;
   readonly baseline: Baseline | null;
   readonly keepsFacts: boolean;
@@ -254,7 +284,7 @@ async function fetchAndAnalyse(
   deps: Dependencies,
   octokit: Octokit,
   target: Target,
-  { artifacts, config, source, progress, baseline, keepsFacts }: Analysing,
+  { artifacts, config, source, more, progress, baseline, keepsFacts }: Analysing,
   mayBeParts: boolean,
 ): Promise<Analysed> {
   await mkdir(deps.scratch, { recursive: true, mode: 0o700 });
@@ -278,6 +308,7 @@ async function fetchAndAnalyse(
         signal: deps.signal,
         onStarted: () => deps.killPoint('during-analysis'),
         onProgress: (step) => progress.tell(toStep(step)),
+        ...(more === undefined ? {} : { onNamed: more }),
       },
     );
     return { report, facts: keep === null ? null : await readKept(keep) };

@@ -16,6 +16,7 @@ const Wanted = z.object({
   runId: Id.nullable(),
   repository: z.string().nullable(),
   artifact: z.union([z.object({ id: Id }), z.object({ name: z.string() })]).nullable(),
+  attachment: z.string().max(1000).optional(),
 }) satisfies z.ZodType<WantedUpload>;
 
 /** Requests about a pull request, handled one at a time for each. */
