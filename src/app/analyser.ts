@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { AdviseError } from '../base/errors.ts';
-import { analyse } from '../engine/analyse.ts';
+import { type AnalyseInput, analyse } from '../engine/analyse.ts';
 import { keptFacts } from '../engine/kept-facts.ts';
 import { wantedFiles } from '../importers/index.ts';
 import { sourceTreeFrom } from '../source/source-tree-from.ts';
@@ -28,9 +28,20 @@ export const analyseArtifact: AnalyseArtifact = async (request, hooks) => {
   }
 };
 
+type GivenSource = NonNullable<Parameters<AnalyseArtifact>[0]['source']>;
+type OnNamed = NonNullable<Parameters<AnalyseArtifact>[1]['onNamed']>;
+
+/** The source with the files that the stacks name. */
+function moreSource(given: GivenSource, onNamed: OnNamed): NonNullable<AnalyseInput['more']> {
+  return async (frames) => {
+    const named = await onNamed(frames);
+    return named.length === 0 ? null : sourceTreeFrom({ ...given, files: [...given.files, ...named] });
+  };
+}
+
 const BAD_FACTS: ReadonlySet<string> = new Set(['bad-facts', 'no-profile']);
 
-const analyseWith: AnalyseArtifact = async (request, { onProgress, signal }) => {
+const analyseWith: AnalyseArtifact = async (request, { onProgress, signal, onNamed }) => {
   const sources: ProfileSource[] = [];
   const baseline: { label: string; sources: ProfileSource[] }[] = [];
   const { keep } = request;
@@ -43,6 +54,7 @@ const analyseWith: AnalyseArtifact = async (request, { onProgress, signal }) => 
       sources,
       options: request.options,
       source,
+      ...(request.source === null || onNamed === undefined ? {} : { more: moreSource(request.source, onNamed) }),
       baseline,
       onFacts: (ranks, upload) => {
         if (keep) kept = () => keptFacts(ranks, upload, keep.maxBytes);

@@ -15,13 +15,23 @@ export interface AnalysisRequest {
   readonly source: {
     readonly files: readonly (readonly [path: string, text: string])[];
     readonly patches: readonly (readonly [path: string, patch: string])[];
+    readonly renames?: readonly (readonly [before: string, now: string])[];
   } | null;
 }
+
+/** Texts of files that the stacks of a profile name. */
+export type NamedFiles = readonly (readonly [path: string, text: string])[];
 
 /** A task of the analysis process. `parts`: of zips on disk of which only the directory is there, what an analysis will want. */
 export type AnalysisTask =
   | { readonly kind: 'analyse'; readonly request: AnalysisRequest }
   | { readonly kind: 'parts'; readonly paths: readonly string[] };
+
+/** What the parent answers to `named`. */
+export interface NamedAnswer {
+  readonly kind: 'files';
+  readonly files: NamedFiles;
+}
 
 export type PartsAnswer =
   | { readonly ok: true; readonly parts: WantedParts }
@@ -38,7 +48,12 @@ export interface AnalysisProgress {
 /** The function an analyser module exports as `analyseArtifact`. */
 export type AnalyseArtifact = (
   request: AnalysisRequest,
-  hooks: { readonly onProgress: (progress: AnalysisProgress) => void; readonly signal: AbortSignal },
+  hooks: {
+    readonly onProgress: (progress: AnalysisProgress) => void;
+    readonly signal: AbortSignal;
+    /** Asked at most once for the files that stacks name and the source does not hold. */
+    readonly onNamed?: (frames: readonly string[]) => Promise<NamedFiles>;
+  },
 ) => Promise<Report>;
 
 /** Messages of the analysis process. */
@@ -46,6 +61,7 @@ export type AnalysisMessage =
   | { readonly type: 'started' }
   | { readonly type: 'progress'; readonly progress: AnalysisProgress }
   | { readonly type: 'report'; readonly report: Report }
+  | { readonly type: 'named'; readonly frames: readonly string[] }
   | { readonly type: 'parts'; readonly answers: readonly PartsAnswer[] }
   | { readonly type: 'refused'; readonly code: string; readonly message: string; readonly hint: string }
   | { readonly type: 'defect'; readonly message: string; readonly stack: string };

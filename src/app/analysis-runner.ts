@@ -8,6 +8,8 @@ import {
   type AnalysisProgress,
   type AnalysisRequest,
   type AnalysisTask,
+  type NamedAnswer,
+  type NamedFiles,
   OUT_OF_MEMORY,
   type PartsAnswer,
 } from './analysis-protocol.ts';
@@ -22,6 +24,8 @@ export interface AnalysisHooks {
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: AnalysisProgress) => void;
   readonly onStarted?: () => void;
+  /** Reads files of the repository that stacks name; asked at most once, and not answered in time or at all is an empty list. */
+  readonly onNamed?: (frames: readonly string[]) => Promise<NamedFiles>;
 }
 
 /** The analysis process, started anew for each task. Whatever reads foreign bytes happens in it. */
@@ -31,6 +35,8 @@ export interface AnalysisRunner {
   parts(paths: readonly string[], hooks: AnalysisHooks): Promise<readonly PartsAnswer[]>;
 }
 
+/** Paths of frames that an analysis may ask for. */
+const MAX_NAMED = 200;
 const MEMORY_POLL_MS = 250;
 const PAGE = 4096;
 const NICENESS = 10;
@@ -53,6 +59,11 @@ function beNice(pid: number | undefined): void {
   } catch {
     // Not allowed here: then all are equal.
   }
+}
+
+/** The process reads foreign files, so what it asks for is foreign too. */
+function isPath(frame: unknown): boolean {
+  return typeof frame === 'string' && frame.length <= 1_000;
 }
 
 function tooLarge(): AdviseError {
@@ -133,6 +144,14 @@ export function createAnalysisRunner(analyser: string, limits: AnalysisLimits, s
           case 'progress':
             if (!settled) hooks.onProgress?.(message.progress);
             return;
+          case 'named': {
+            const files =
+              hooks.onNamed?.(message.frames.filter(isPath).slice(0, MAX_NAMED)).catch((): NamedFiles => []) ?? Promise.resolve([]);
+            void files.then((named) => {
+              if (!settled) child.send({ kind: 'files', files: named } satisfies NamedAnswer);
+            });
+            return;
+          }
           case 'refused':
             return fail(message.code === OUT_OF_MEMORY ? tooLarge() : new AdviseError(message.code, message.message, message.hint));
           case 'defect':

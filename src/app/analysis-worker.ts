@@ -1,5 +1,12 @@
 import { AdviseError, messageOf } from '../base/errors.ts';
-import { type AnalyseArtifact, type AnalysisMessage, type AnalysisTask, OUT_OF_MEMORY } from './analysis-protocol.ts';
+import {
+  type AnalyseArtifact,
+  type AnalysisMessage,
+  type AnalysisTask,
+  type NamedAnswer,
+  type NamedFiles,
+  OUT_OF_MEMORY,
+} from './analysis-protocol.ts';
 
 /**
  * The analysis process: reads foreign files, so it has no token, no store and its own memory limit. It ends when its parent does.
@@ -15,6 +22,13 @@ function send(message: AnalysisMessage): Promise<void> {
   });
 }
 
+/** Asks the parent, which has the token; it always answers. */
+async function filesNamed(frames: readonly string[]): Promise<NamedFiles> {
+  const answered = new Promise<NamedFiles>((resolve) => process.once('message', (answer) => resolve((answer as NamedAnswer).files)));
+  await send({ type: 'named', frames });
+  return answered;
+}
+
 async function work(task: AnalysisTask): Promise<void> {
   try {
     await send({ type: 'started' });
@@ -28,6 +42,7 @@ async function work(task: AnalysisTask): Promise<void> {
     let phase = '';
     const report = await module.analyseArtifact(task.request, {
       signal: controller.signal,
+      onNamed: filesNamed,
       onProgress: (progress) => {
         if (progress.phase === phase && Date.now() - lastSent < 200) return;
         lastSent = Date.now();

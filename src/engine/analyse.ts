@@ -18,7 +18,7 @@ import { RULES } from '../rules/index.ts';
 import type { ProfileSource } from '../sources/source.ts';
 import { type Baseline, type BaselineSource, readBaseline } from './baseline.ts';
 import { type Count, collectRanks } from './collect-ranks.ts';
-import { locate } from './locate.ts';
+import { locate, missingFiles } from './locate.ts';
 import { type Advised, patchOf, settleEdits } from './settle-edits.ts';
 import { socOf } from './soc.ts';
 import { VERSION } from './version.ts';
@@ -47,6 +47,8 @@ export interface AnalyseInput {
   readonly sources: readonly ProfileSource[];
   readonly options: EngineOptions;
   readonly source: SourceTree | null;
+  /** The source with more files, once the profile has said which it names; null: there are none. Never called without `source`. */
+  readonly more?: (frames: readonly string[]) => Promise<SourceTree | null>;
   /** Runs to compare with. */
   readonly baseline?: readonly BaselineSource[];
   /** Called with what was read, before it is judged. */
@@ -54,6 +56,15 @@ export interface AnalyseInput {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
+
+/** A repository without a profile: only what needs none is looked at. */
+function isSourceOnly({ sources, source }: AnalyseInput): boolean {
+  return sources.length === 0 && source !== null;
+}
+
+const NO_RANKS = { ranks: [], inputs: [], notes: [], otherRanks: [] };
+
+const NO_PROFILE: Message = { text: { en: 'no profile was given', zh: '没有提供 profile' } };
 
 /** Sources → importer → rank facts → job facts → rules → savings → remedies → report. */
 export async function analyse(input: AnalyseInput): Promise<Report> {
@@ -63,11 +74,13 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
     inputs,
     notes,
     otherRanks,
-  } = await collectRanks(input.sources, {
-    lang: options.lang,
-    onBytes: (done, total, ranks) => input.onProgress?.({ phase: 'read', done, total, ranks }),
-    signal: input.signal,
-  });
+  } = isSourceOnly(input)
+    ? NO_RANKS
+    : await collectRanks(input.sources, {
+        lang: options.lang,
+        onBytes: (done, total, ranks) => input.onProgress?.({ phase: 'read', done, total, ranks }),
+        signal: input.signal,
+      });
   input.onFacts?.(usable, { inputs, notes, otherRanks });
 
   const batch = { globalBatchSize: options.job?.global_batch_size ?? null, sequenceLength: options.job?.sequence_length ?? null };
@@ -76,11 +89,12 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
 
   input.onProgress?.({ phase: 'diagnose', done: 0, total: 1 });
   const job = jobFacts(usable, otherRanks, { batch, ...comparing(baseline, options) });
-  const source = input.source;
+  const outcomes = outcomesOf(job, options, input.source === null ? null : codeFacts(input.source));
+  const source = await sourceFor(input, outcomes);
   const advised: Advised[] = [];
   const report = buildReport({
     job,
-    outcomes: outcomesOf(job, options, source === null ? null : codeFacts(source)),
+    outcomes,
     inputs,
     notes: isMindSpore(usable) ? [...notes, MINDSPORE] : notes,
     lang: options.lang,
@@ -98,6 +112,14 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
   const known = acknowledge(report, { acknowledgements: [], mutes: options.mutes ?? [], today: new Date().toISOString().slice(0, 10) });
   input.onProgress?.({ phase: 'diagnose', done: 1, total: 1 });
   return { ...known, gate: evaluateGate(known, options.gate) };
+}
+
+/** The source, with the files that the frames of the findings name and that were not read. */
+async function sourceFor({ source, more }: AnalyseInput, outcomes: readonly RuleOutcome[]): Promise<SourceTree | null> {
+  if (source === null || more === undefined) return source;
+  const frames = outcomes.flatMap(({ detection }) => (detection.outcome === 'findings' ? detection.findings.flatMap((f) => f.frames) : []));
+  const missing = missingFiles(source, frames);
+  return missing.length === 0 ? source : ((await more(missing)) ?? source);
 }
 
 function outcomesOf(job: JobFacts, options: EngineOptions, code: CodeFacts | null): RuleOutcome[] {
@@ -187,6 +209,7 @@ function valuesOf(rule: Rule, options: EngineOptions): Record<string, number> {
 /** One rule, isolated: what it throws is its own error and never costs the report. */
 function runRule(rule: Rule, options: EngineOptions, job: JobFacts, code: CodeFacts | null): RuleOutcome {
   const { ranks } = job;
+  if (ranks.length === 0 && rule.category !== 'code') return { rule, detection: { outcome: 'notApplicable', reason: NO_PROFILE } };
   const lacking = rule.needs.filter((need) => !ranks.some((r) => r.capabilities.has(need)));
   const values = valuesOf(rule, options);
   if (lacking.length > 0) {

@@ -2,7 +2,20 @@ import type { Frame } from '../model/capture.ts';
 import type { Location } from '../model/report.ts';
 import type { SourceTree } from '../model/source-tree.ts';
 import { toldLocation } from '../report/build.ts';
-import { matchStack } from '../source/match-frame.ts';
+import { couldBeHere, matchStack } from '../source/match-frame.ts';
+
+/** Frames asked about at most; a report names fewer. */
+const MAX_MISSING = 64;
+
+/** Files that frames name and the source does not hold, as the profile writes them. */
+export function missingFiles(source: SourceTree, frames: readonly Frame[]): string[] {
+  const files = new Set<string>();
+  for (const frame of frames) {
+    if (matchStack(source, frame).length > 0) continue;
+    for (const { file } of [frame, ...(frame.installed ?? []), ...(frame.outer ?? [])]) if (couldBeHere(file)) files.add(file);
+  }
+  return [...files].slice(0, MAX_MISSING);
+}
 
 /**
  * Places of a finding, by the frames of the profile: the line of the repository where the call is proven to stand; several where

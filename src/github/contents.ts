@@ -1,4 +1,6 @@
 import type { SettingsReader } from '../config/resolve.ts';
+import { isAside, isReadable } from '../source/readable-paths.ts';
+import { type Budget, chooseFiles, filesNamed, type TreeEntry } from './choose-files.ts';
 import { type Octokit, type RepositoryRef, refusalOf, statusOf } from './client.ts';
 import type { ChangedFile } from './diff.ts';
 
@@ -54,20 +56,26 @@ export function settingsReader(octokit: Octokit, base: RepositoryRef, byName?: (
 export interface SourceFiles {
   readonly files: readonly (readonly [path: string, text: string])[];
   readonly patches: readonly (readonly [path: string, patch: string])[];
+  /** Old and new path of files that the pull request renames. */
+  readonly renames?: readonly (readonly [before: string, now: string])[];
 }
 
-export interface SourceLimits {
-  readonly maxFiles: number;
-  readonly maxBytes: number;
+export interface SourceLimits extends Budget {
+  /** Files beyond them that the stacks of the profile name. */
+  readonly maxNamed?: number;
 }
 
-const READABLE = /(?:\.py|(?:^|\/)requirements[\w.-]*\.txt|(?:^|\/)pyproject\.toml)$/;
+/** The source as far as it was chosen by paths, and the way to more once the profile has said which files it names. */
+export interface RepositorySource {
+  readonly source: SourceFiles;
+  /** Reads files that frames name and that were not read yet; they are also added to `source`. Bounded, and once. */
+  more(frames: readonly string[]): Promise<SourceFiles['files']>;
+}
+
 const PARALLEL = 6;
+const MAX_NAMED = 40;
 
-/**
- * Python and requirement files at the head commit: the changed ones first, then the smallest others until the limits. Never
- * executed, only parsed, and only inside the analysis process.
- */
+/** Reads without the way to more. */
 export async function readSource(
   octokit: Octokit,
   repository: RepositoryRef,
@@ -75,42 +83,126 @@ export async function readSource(
   changed: readonly ChangedFile[],
   limits: SourceLimits,
 ): Promise<SourceFiles> {
-  const patches: [string, string][] = [];
-  for (const file of changed) if (file.patch !== null && file.status !== 'removed') patches.push([file.path, file.patch]);
-  const wanted = new Map<string, number>();
-  for (const file of changed) if (file.status !== 'removed' && READABLE.test(file.path)) wanted.set(file.path, 0);
-  try {
-    const { data } = await octokit.rest.git.getTree({ owner: repository.owner, repo: repository.name, tree_sha: headSha, recursive: '1' });
-    const others = data.tree
-      .filter((entry) => entry.type === 'blob' && typeof entry.path === 'string' && READABLE.test(entry.path))
-      .map((entry) => ({ path: entry.path!, bytes: entry.size ?? 0 }))
-      .filter(({ bytes }) => bytes <= MAX_TEXT_BYTES)
-      .sort((a, b) => a.bytes - b.bytes);
-    for (const { path, bytes } of others) wanted.set(path, bytes);
-  } catch (error) {
-    if (statusOf(error) === null || statusOf(error)! >= 500 || refusalOf(error) === 'limit') throw error;
-  }
-  const paths: string[] = [];
-  let planned = 0;
-  for (const [path, bytes] of wanted) {
-    planned += bytes;
-    if (paths.length >= limits.maxFiles || planned > limits.maxBytes) break;
-    paths.push(path);
-  }
+  return (await openRepositorySource(octokit, repository, headSha, changed, limits)).source;
+}
+
+/**
+ * The files of the head commit that may matter: one request for the tree, one for each file, as many as `limits` say. Never
+ * executed, only parsed, and only inside the analysis process.
+ */
+export async function openRepositorySource(
+  octokit: Octokit,
+  repository: RepositoryRef,
+  headSha: string,
+  changed: readonly ChangedFile[],
+  limits: SourceLimits,
+): Promise<RepositorySource> {
+  const present = changed.filter((file) => file.status !== 'removed');
+  const patches = present.flatMap((file): [string, string][] => (file.patch === null ? [] : [[file.path, file.patch]]));
+  const renames = present.flatMap((file): [string, string][] => (file.previousPath === undefined ? [] : [[file.previousPath, file.path]]));
+  const listed = await listTree(octokit, repository, headSha);
+  const known = new Set(listed.map(({ path }) => path));
+  // What a cut listing leaves out is still read when the pull request changes it.
+  const unlisted = present.filter(({ path }) => !known.has(path)).map(({ path }) => ({ path, sha: '', bytes: 0 }));
+  const entries = [...listed, ...unlisted];
+  const chosen = chooseFiles(entries, new Set(present.map(({ path }) => path)), limits);
   const files: [string, string][] = [];
+  const read = new Set<TreeEntry>(chosen);
   let total = 0;
-  for (let i = 0; i < paths.length; i += PARALLEL) {
-    const texts = await Promise.all(
-      paths
-        .slice(i, i + PARALLEL)
-        .map(async (path) => ({ path, text: await readTextFile(octokit, repository.owner, repository.name, path, headSha) })),
-    );
-    for (const { path, text } of texts) {
-      if (text === null) continue;
-      total += text.length;
-      if (total > limits.maxBytes) return { files, patches };
-      files.push([path, text]);
+  const fetchAll = async (wanted: readonly TreeEntry[]): Promise<[string, string][]> => {
+    const got: [string, string][] = [];
+    for (let i = 0; i < wanted.length; i += PARALLEL) {
+      const texts = await Promise.all(
+        wanted
+          .slice(i, i + PARALLEL)
+          .map(async (entry) => ({ path: entry.path, text: await readEntry(octokit, repository, headSha, entry) })),
+      );
+      for (const { path, text } of texts) {
+        if (text === null || total + text.length > limits.maxBytes) continue;
+        total += text.length;
+        got.push([path, text]);
+      }
     }
+    files.push(...got);
+    return got;
+  };
+  await fetchAll(chosen);
+  let isAsked = false;
+  return {
+    source: { files, patches, ...(renames.length === 0 ? {} : { renames }) },
+    more: async (frames) => {
+      if (isAsked) return [];
+      isAsked = true;
+      const left = entries.filter((entry) => !read.has(entry));
+      return fetchAll(filesNamed(left, frames, limits.maxNamed ?? MAX_NAMED));
+    },
+  };
+}
+
+async function readEntry(octokit: Octokit, { owner, name }: RepositoryRef, headSha: string, entry: TreeEntry): Promise<string | null> {
+  if (entry.sha === '') return readTextFile(octokit, owner, name, entry.path, headSha);
+  try {
+    const { data } = await octokit.rest.git.getBlob({ owner, repo: name, file_sha: entry.sha });
+    const bytes = Buffer.from(data.content, 'base64');
+    return bytes.length > MAX_TEXT_BYTES || bytes.includes(0) ? null : bytes.toString('utf8');
+  } catch (error) {
+    const status = statusOf(error);
+    if (status === 404 || status === 403) return null;
+    throw error;
   }
-  return { files, patches };
+}
+
+/** Folders listed one by one when the repository is too large for one listing. */
+const MAX_LISTINGS = 24;
+
+/** Files of a commit. GitHub cuts listings of about 100,000 entries: then folder by folder, those near the root first. */
+async function listTree(octokit: Octokit, { owner, name }: RepositoryRef, sha: string): Promise<TreeEntry[]> {
+  const list = async (tree: string, recursive: boolean) => {
+    const { data } = await octokit.rest.git.getTree({ owner, repo: name, tree_sha: tree, ...(recursive ? { recursive: '1' } : {}) });
+    return data;
+  };
+  try {
+    const whole = await list(sha, true);
+    if (!whole.truncated) return filesOf(whole.tree, '');
+    const entries: TreeEntry[] = [];
+    let queue: { path: string; sha: string }[] = [{ path: '', sha }];
+    let listings = 0;
+    while (queue.length > 0 && listings < MAX_LISTINGS) {
+      const next: { path: string; sha: string }[] = [];
+      for (const folder of queue) {
+        if (++listings > MAX_LISTINGS) break;
+        const { tree } = await list(folder.sha, false);
+        entries.push(...filesOf(tree, folder.path));
+        for (const entry of tree) {
+          const path = `${folder.path}${entry.path}/`;
+          if (entry.type === 'tree' && typeof entry.sha === 'string' && isReadable(`${path}x.py`)) next.push({ path, sha: entry.sha });
+        }
+      }
+      // Folders of tests, examples and copies last.
+      queue = next.sort((a, b) => Number(isAside(`${a.path}x.py`)) - Number(isAside(`${b.path}x.py`)));
+    }
+    return entries;
+  } catch (error) {
+    if (statusOf(error) === null || statusOf(error)! >= 500) throw error;
+    return [];
+  }
+}
+
+interface GivenEntry {
+  readonly path?: string;
+  readonly mode?: string;
+  readonly type?: string;
+  readonly sha?: string;
+  readonly size?: number;
+}
+
+/** Links and submodules are no files. */
+const LINK = '120000';
+
+function filesOf(tree: readonly GivenEntry[], folder: string): TreeEntry[] {
+  return tree.flatMap(({ path, mode, type, sha, size = 0 }) =>
+    type === 'blob' && mode !== LINK && path !== undefined && sha !== undefined && size <= MAX_TEXT_BYTES && isReadable(folder + path)
+      ? [{ path: folder + path, sha, bytes: size }]
+      : [],
+  );
 }

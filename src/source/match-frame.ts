@@ -54,9 +54,15 @@ export function matchStack(tree: SourceTree, stack: Stack): MatchedFrame[] {
   return [];
 }
 
+/** False for files of Python, torch and things that are no files. */
+export function couldBeHere(file: string): boolean {
+  const path = file.replaceAll('\\', '/');
+  return isPython(path) && !TORCH_OR_PYTHON.test(path);
+}
+
 function placesOf(tree: SourceTree, frame: Frame): MatchedFrame[] {
   const path = frame.file.replaceAll('\\', '/');
-  if (TORCH_OR_PYTHON.test(path) || !isPython(path) || !Number.isInteger(frame.line) || frame.line < 1) return [];
+  if (!couldBeHere(path) || !Number.isInteger(frame.line) || frame.line < 1) return [];
   const { files, isSure } = filesFor(tree, path);
   const places = files.flatMap((file) => placesIn(tree, file, frame, isSure));
   if (isSure || places.length < 2) return places.slice(0, MAX_PLACES + 1).length > MAX_PLACES ? [] : places;

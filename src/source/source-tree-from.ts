@@ -9,10 +9,12 @@ export interface SourceFiles {
   readonly files: Iterable<readonly [path: string, text: string]>;
   /** Path and `patch` text of each changed file. GitHub leaves the patch out for binary and very large changes. */
   readonly patches?: Iterable<readonly [path: string, patch: string | null | undefined]>;
+  /** Old and new path of each renamed file. */
+  readonly renames?: Iterable<readonly [before: string, now: string]>;
 }
 
 /** A source tree from texts and diffs that are already here. Files of other kinds, unsafe paths and large files are left out. */
-export function sourceTreeFrom({ files, patches }: SourceFiles): SourceTree {
+export function sourceTreeFrom({ files, patches, renames }: SourceFiles): SourceTree {
   const texts = new Map<string, string>();
   for (const [path, text] of files) {
     if (cleanPath(path) !== null && isReadable(path) && isSmallText(text)) texts.set(path, text);
@@ -29,6 +31,7 @@ export function sourceTreeFrom({ files, patches }: SourceFiles): SourceTree {
     read: (path) => texts.get(path) ?? null,
     inDiff: (path, startLine, endLine) => isInsideOneHunk(hunks.get(path) ?? [], startLine, endLine),
     ...(patches === undefined ? {} : { changes }),
+    ...(renames === undefined ? {} : { renamed: new Map(renames) }),
   };
 }
 

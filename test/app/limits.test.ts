@@ -57,6 +57,21 @@ describe('an analysis', () => {
     await expectGone();
   });
 
+  it('gets files that stacks name, and asks for paths only; a failure to read them is no failure of its own', async () => {
+    const ask = (onNamed?: (frames: readonly string[]) => Promise<[string, string][]>): Promise<string> =>
+      runner()
+        .analyse(
+          { paths: ['asks for files'], partial: [], options: OPTIONS, source: null },
+          { signal: new AbortController().signal, ...(onNamed ? { onNamed } : {}) },
+        )
+        .then(
+          () => 'a report',
+          (error: Error) => error.message,
+        );
+    expect(await ask(async (frames) => [['a.py', frames.join()]])).toBe('the analysis failed: [["a.py","/w/a.py"]]');
+    expect(await ask(() => Promise.reject(new Error('rate limit')))).toBe('the analysis failed: []');
+  });
+
   it.each(['dies', 'aborts'])('that %s is an error of ours, not of the upload', async (how) => {
     const error = await fails(how);
     expect(error.name).not.toBe('AdviseError');

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import type { AnalyseArtifact } from '../../../src/app/analysis-protocol.ts';
 
 /** An analysis that does what its first path says, however bad; its process id is left in the folder it may write to. */
-export const analyseArtifact: AnalyseArtifact = async (request) => {
+export const analyseArtifact: AnalyseArtifact = async (request, { onNamed }) => {
   writeFileSync(join(process.cwd(), 'pid'), String(process.pid));
   switch (request.paths[0]) {
     case 'spins':
@@ -41,6 +41,8 @@ export const analyseArtifact: AnalyseArtifact = async (request) => {
       execFileSync('/bin/true');
       break;
     }
+    case 'asks for files':
+      throw new Error(JSON.stringify(await onNamed!(['/w/a.py', 7 as unknown as string, 'x'.repeat(2_000)])));
     case 'says what it knows':
       throw new Error(JSON.stringify({ env: Object.keys(process.env).sort(), args: process.argv.slice(2), request }));
   }
