@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { INPUTS, OUTPUTS, variableOf } from '../src/app/action/inputs.ts';
 import { VARIABLES } from '../src/app/env.ts';
 import { COMMANDS } from '../src/commands/table.ts';
 import { ConfigSchema, JobEntry } from '../src/config/schema.ts';
@@ -181,6 +182,54 @@ ${Object.entries(JobEntry.shape)
 `;
 }
 
+/** The action as GitHub reads it: inputs arrive in variables, never in the text of a command. */
+function actionFile(): string {
+  const quote = (text: string): string => JSON.stringify(text);
+  const inputs = INPUTS.map(
+    (input) => `  ${input.name}:\n    description: ${quote(input.description)}\n    required: false\n    default: ${quote(input.default)}`,
+  );
+  const outputs = OUTPUTS.map(
+    ({ name, description }) => `  ${name}:\n    description: ${quote(description)}\n    value: \${{ steps.analyse.outputs.${name} }}`,
+  );
+  const env = INPUTS.map(({ name }) => `        ${variableOf(name)}: \${{ inputs.${name} }}`);
+  return `# ${HEADER} src/app/action/inputs.ts. Do not edit.
+name: NPU Advisor
+description: Reads Ascend NPU profiles of a workflow run and says what the cards waited for, what it costs per step, and which line to change.
+branding: { icon: activity, color: red }
+
+inputs:
+${inputs.join('\n')}
+
+outputs:
+${outputs.join('\n')}
+
+runs:
+  using: composite
+  steps:
+    # A Node that runs TypeScript directly (22.18, 24 or newer). One that is there already is left alone.
+    - id: node
+      shell: bash
+      run: |
+        if command -v npm >/dev/null && node -e 'process.exit(process.features.typescript ? 0 : 1)' 2>/dev/null; then
+          echo "found=true" >> "$GITHUB_OUTPUT"
+        fi
+    - if: steps.node.outputs.found != 'true'
+      uses: actions/setup-node@49933ea5288caeca8642d1e84afbd3f7d6820020 # v4.4.0
+      with:
+        node-version: 24
+    # What package-lock.json names, from the registry of the runner's npm settings, and none of its scripts.
+    - shell: bash
+      run: |
+        cd "$GITHUB_ACTION_PATH"
+        [ -f node_modules/.package-lock.json ] || npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error
+    - id: analyse
+      shell: bash
+      run: node "$GITHUB_ACTION_PATH/bin/npu-advise.mjs" action
+      env:
+${env.join('\n')}
+`;
+}
+
 function environmentPage(): string {
   const shown = VARIABLES.filter((v) => !/^NPU_ADVISOR_(TEST|KILL)/.test(v.name));
   return `<!-- ${HEADER} src/app/env.ts. Do not edit. -->
@@ -215,6 +264,7 @@ for (const file of existsSync(join(root, 'docs/rules')) ? readdirSync(join(root,
 put('docs/commands.md', commandsPage());
 put('docs/config.md', configPage());
 put('docs/environment.md', environmentPage());
+put('action.yml', actionFile());
 put('schema/report.schema.json', `${JSON.stringify(z.toJSONSchema(Report), null, 2)}\n`);
 put('schema/config.schema.json', `${JSON.stringify(z.toJSONSchema(ConfigSchema, { io: 'input' }), null, 2)}\n`);
 

@@ -24,8 +24,8 @@ const program = new Command('npu-advise')
 
 program
   .command('analyze')
-  .description('diagnose one job: a profile folder, zip or tar.gz; several paths are the ranks of one job')
-  .argument('<path...>')
+  .description('diagnose one job: a profile folder, zip or tar.gz; several paths are the ranks of one job; none: only --source is read')
+  .argument('[path...]')
   .option(
     '--baseline <path>',
     'profile or facts.json to compare with; give it again for repeats of the same unchanged job',

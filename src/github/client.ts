@@ -174,6 +174,28 @@ export function createGitHub(options: GitHubOptions): GitHub {
   };
 }
 
+/** A client that speaks with a token it was given, for example the one of a workflow run. */
+export function createTokenClient({
+  token,
+  apiUrl,
+  userAgent,
+  throttle,
+  log,
+}: Omit<GitHubOptions, 'appId' | 'privateKey'> & { readonly token: string }): Octokit {
+  const onLimit: OnLimit = (seconds, { method, url }) => {
+    log.warn({ method, url, seconds }, 'a limit of GitHub is reached');
+    return seconds < 300;
+  };
+  return new ProbotOctokit({
+    baseUrl: apiUrl,
+    userAgent,
+    log: { debug: () => undefined, info: () => undefined, warn: log.warn.bind(log), error: log.warn.bind(log) },
+    throttle: { enabled: throttle, id: 'token', onRateLimit: onLimit, onSecondaryRateLimit: onLimit },
+    ...(throttle ? {} : { retry: { retryAfterBaseValue: 50 } }),
+    auth: { token },
+  } as ConstructorParameters<typeof ProbotOctokit>[0]);
+}
+
 /** Status of a failed GitHub request, or null for any other error. */
 export function statusOf(error: unknown): number | null {
   if (typeof error !== 'object' || error === null || !('status' in error)) return null;

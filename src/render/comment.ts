@@ -279,7 +279,7 @@ function footer(view: ReportComment, isQuiet: boolean): SafeMarkdown {
   if (view.pendingSha !== null)
     parts.push(prose(word('footer.pending', lang, { new: shortSha(view.pendingSha), old: shortSha(view.sha) })));
   if (view.links.report !== null) parts.push(link(prose(word('footer.report', lang)), view.links.report));
-  parts.push(prose(word('footer.help', lang)));
+  if (view.isServerless !== true) parts.push(prose(word('footer.help', lang)));
   return joinMarkdown(parts, ' · ');
 }
 
@@ -474,7 +474,8 @@ function stateParagraphs(view: Exclude<CommentView, ReportComment>): SafeMarkdow
       return [...first, joinMarkdown(now, String(gap))];
     }
     case 'no-profile': {
-      const rest = word(`gate.missing.${view.onMissing}.rest`, lang) + word('gate.missing.again', lang);
+      const rest =
+        word(`gate.missing.${view.onMissing}.rest`, lang) + word(view.isServerless ? 'gate.missing.again.run' : 'gate.missing.again', lang);
       // the space after the bold title is part of the words
       const tail = rest.startsWith(' ') ? markdown` ${prose(rest)}` : prose(rest);
       return [noProfileText(view), markdown`**${say(`gate.missing.${view.onMissing}`)}**${tail}`];
@@ -482,7 +483,7 @@ function stateParagraphs(view: Exclude<CommentView, ReportComment>): SafeMarkdow
     case 'error': {
       const parts = [prose(sentence(view.reason, lang), 400)];
       if (view.hint !== null) parts.push(prose(sentence(view.hint, lang), 400));
-      parts.push(say('error.again'));
+      parts.push(say(view.isServerless ? 'error.again.run' : 'error.again'));
       const gate = markdown`**${say('gate.neutral')}** ${say('gate.not-blocked')}`;
       const id = view.correlationId === null ? [] : [markdown`<sub>${say('error.id', { id: view.correlationId })}</sub>`];
       return [joinMarkdown(parts, String(gap)), gate, ...id];

@@ -57,6 +57,8 @@ interface CommentBase {
   /** Commit the comment speaks about, 40 hex digits. */
   readonly sha: string;
   readonly links: RepositoryLinks;
+  /** Nobody listens to commands: a workflow has written this, not the App. */
+  readonly isServerless?: true;
 }
 
 /** A report was made. */
