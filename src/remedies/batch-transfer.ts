@@ -5,7 +5,7 @@ import { keywordSteps } from '../source/edit-call.ts';
 import type { Step } from '../source/edit-tree.ts';
 import type { CallSite } from '../source/find-in-tree.ts';
 import type { Keyword } from '../source/insert-keyword.ts';
-import { blockingCopies } from './reading/copies.ts';
+import { blockingCopies, isCopied } from './reading/copies.ts';
 import { workerHazards } from './reading/datasets.ts';
 import { frameworksOf } from './reading/frameworks.ts';
 import { LOADER, PIN_POSITION, trainingLoaders } from './reading/loaders.ts';
@@ -59,7 +59,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
             module: only.module,
             node: only.call.node,
             steps,
-            isSafe: all.length === 1 && device !== null && copies.length > 0 && hazard === undefined,
+            isSafe: all.length === 1 && device !== null && isCopied(only, copies) && hazard === undefined,
           },
         ]),
     // Without pinned memory it changes nothing, so it is offered once the loader pins.

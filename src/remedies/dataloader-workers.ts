@@ -124,7 +124,9 @@ function keywordsFor(site: CallSite, mode: 'single' | 'multi' | null, workers: W
   if (call.enclosing.some((enclosure) => enclosure.kind === 'for' || enclosure.kind === 'while')) return null;
   const missing = (keywords: readonly Keyword[]): Keyword[] => keywords.filter(({ keyword }) => argumentOf(call, keyword) === null);
   const given = argumentOf(call, 'num_workers', WORKERS_POSITION);
-  const keep = keeps ? missing([{ keyword: 'persistent_workers', value: 'True' }]) : [];
+  // A loader that is made again for each epoch has nothing to keep.
+  const isPerEpoch = call.enclosing.some(({ kind, text }) => kind === 'function' && /epoch|_ite?r\b/i.test(text ?? ''));
+  const keep = keeps && !isPerEpoch ? missing([{ keyword: 'persistent_workers', value: 'True' }]) : [];
   if (mode !== 'single' && workers === 'some') return keep;
   if (mode === 'multi' && workers === 'expression' && given !== null && isDotted(given.text))
     return keep.map(({ keyword }) => ({ keyword, value: `${given.text} > 0` }));

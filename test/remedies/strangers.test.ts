@@ -92,6 +92,77 @@ for images, target in loader:
     },
   },
   {
+    remedy: 'batch-transfer',
+    what: 'the file evaluates',
+    files: {
+      'train.py': `${LOADER}loader = DataLoader(dataset, num_workers=4, pin_memory=True)\n`,
+      'evaluators.py':
+        'def features(loader):\n    for images, names in loader:\n        images = images.to(device)\n        model(images)\n',
+    },
+  },
+  {
+    remedy: 'batch-transfer',
+    what: 'the batches of this loader stay on the host, those of another one are copied',
+    files: {
+      'features.py': `${LOADER}
+loader = DataLoader(dataset, num_workers=4)
+for batch in loader:
+    session.run(batch.numpy())
+`,
+      'train.py': 'def epoch(train_loader):\n    for x, y in train_loader:\n        x = x.to(device)\n        model(x).backward()\n',
+    },
+  },
+  {
+    remedy: 'dataloader-workers',
+    what: 'the file converts a model',
+    params: { iterator: 'multi' },
+    files: { 'onnx_check.py': `${LOADER}loader = DataLoader(dataset, num_workers=4)\n` },
+  },
+  {
+    remedy: 'dataloader-workers',
+    what: 'tensors that were put on the card some lines before',
+    params: { iterator: 'single' },
+    files: {
+      'train.py': `import torch\nfrom torch.utils.data import TensorDataset\n${LOADER}
+def run(x, device):
+    x = x.to(device)
+    copies = torch.stack([x] * 4)
+    many = copies.flatten(0, 1)
+    data = TensorDataset(many)
+    loader = DataLoader(data, batch_size=8)
+`,
+    },
+  },
+  {
+    remedy: 'dataloader-workers',
+    what: 'the loader is made again for each epoch',
+    params: { iterator: 'multi' },
+    files: {
+      'train.py': `${LOADER}
+def loader_for_epoch(epoch):
+    return DataLoader(dataset, batch_size=8, num_workers=4)
+`,
+    },
+  },
+  {
+    remedy: 'set-environment',
+    what: 'the line has the value already',
+    params: { kind: 'symptom', name: 'ASCEND_GLOBAL_LOG_LEVEL' },
+    files: { 'run.sh': 'source env.sh\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n' },
+  },
+  {
+    remedy: 'set-environment',
+    what: 'a number of threads that somebody chose',
+    params: { kind: 'symptom', name: 'OMP_NUM_THREADS' },
+    files: { 'run.sh': 'export OMP_NUM_THREADS=4 # number of cores\n' },
+  },
+  {
+    remedy: 'set-environment',
+    what: 'the default of the task queue',
+    params: { kind: 'symptom', name: 'TASK_QUEUE_ENABLE' },
+    files: { 'run.sh': 'export TASK_QUEUE_ENABLE=1\n' },
+  },
+  {
     remedy: 'keep-layout',
     what: 'a copy before a view: merged dimensions are copied as before, and a later view needs the copy',
     params: { types: 'Transpose' },
@@ -107,6 +178,23 @@ describe('no one click', () => {
     const advice = adviceOf(remedy, { source: repository(files), params });
     expect(advice?.edits.filter(({ kind }) => kind === 'suggestion') ?? []).toEqual([]);
   });
+});
+
+test('a wait around a timer and an array of numpy are not rewritten at all', () => {
+  const files = {
+    'train.py': `import numpy as np\nimport time\nimport torch
+def weigh(a):
+    total = np.sum(a, axis=1)
+    total[total == 0] = 1.0
+for x in loader:
+    loss = model(x)
+    torch.npu.synchronize()
+    forward = time.time()
+    loss.backward()
+`,
+  };
+  for (const kind of ['device', 'shape'])
+    expect(adviceOf('remove-sync', { source: repository(files), params: { kind } })!.edits, kind).toEqual([]);
 });
 
 const STILL_ONE_CLICK: readonly Case[] = [

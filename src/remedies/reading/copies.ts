@@ -2,11 +2,12 @@ import type { SourceTree } from '../../model/source-tree.ts';
 import { argumentOf, findMethodCalls, type PyCall } from '../../source/calls.ts';
 import { keywordSteps } from '../../source/edit-call.ts';
 import type { CallSite } from '../../source/find-in-tree.ts';
+import { namesOf } from '../../source/names.ts';
 import { pythonFilesWith } from '../../source/python-files.ts';
 import { isAside } from '../../source/readable-paths.ts';
-import { type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
+import { descend, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
 import { frameworksOf } from './frameworks.ts';
-import { loaderNames } from './loaders.ts';
+import { isTrainingFile, loaderNames } from './loaders.ts';
 import { batchNames, isAsideOfTraining, isChangedInPlace, loopAround, rootOf } from './loops.ts';
 import type { Proposal } from './offers.ts';
 
@@ -17,7 +18,11 @@ const CARD =
 /** Copies of batches to the card in loops over a training loader, without `non_blocking`; in files of the profile where it names any. */
 export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], proven: readonly string[]): Proposal[] {
   const names = loaderNames(loaders);
-  const { modules } = pythonFilesWith(tree, ['.npu(', '.to(', '.cuda('], (path) => !isAside(path) || proven.includes(path));
+  const { modules } = pythonFilesWith(
+    tree,
+    ['.npu(', '.to(', '.cuda('],
+    (path) => (!isAside(path) || proven.includes(path)) && isTrainingFile(path),
+  );
   const reachesCuda = frameworksOf(tree).has('transferToNpu');
   const copies = modules.flatMap((module) =>
     findMethodCalls(module, ['npu', 'to', 'cuda']).flatMap((call): Proposal[] => {
@@ -38,6 +43,17 @@ export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], p
   );
   const inProven = copies.filter(({ module }) => proven.includes(module.path));
   return inProven.length > 0 ? inProven : copies;
+}
+
+/** True when batches of this loader are among what is copied; where its own file goes over it, the copy has to be in that loop. */
+export function isCopied({ module, call }: CallSite, copies: readonly Proposal[]): boolean {
+  const [name] = loaderNames([{ module, call, names: namesOf(module) }]);
+  if (name === undefined) return copies.length > 0;
+  const goesOver = (node: PyNode): boolean =>
+    node.kind === 'for_statement' && (textOf(module, partsOf(node)[1]!).match(/[A-Za-z_]\w*/g) ?? []).includes(name);
+  const loops = [...descend(module.root)].filter(goesOver);
+  if (loops.length === 0) return copies.length > 0;
+  return copies.some((copy) => copy.module === module && loops.some((loop) => loop === loopAround(copy.node)));
 }
 
 function goesToCard(call: PyCall): boolean {

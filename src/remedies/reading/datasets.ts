@@ -73,13 +73,13 @@ export function workerHazards(tree: SourceTree, { module, call }: CallSite): Wor
   return hazards;
 }
 
-/** The dataset as written, and what its names were assigned in the same file, two steps back. */
+/** The dataset as written, and what its names were assigned in the same file, some steps back. */
 function datasetTexts(module: PyModule, call: PyNode, dataset: PyNode | null): string[] {
   if (dataset === null) return [];
   const texts = [textOf(module, dataset)];
   const seen = new Set<string>();
   let names = namesIn(module, dataset);
-  for (let step = 0; step < 2; step++) {
+  for (let step = 0; step < 6; step++) {
     const next: string[] = [];
     for (const node of descend(module.root)) {
       if (node.kind !== 'assignment' || node.start > call.start) continue;

@@ -14,10 +14,19 @@ export function isTrainingText(text: string): boolean {
   return !NOT_TRAINING.test(text);
 }
 
-/** Data loaders of a tree, without those whose target, dataset or function speaks of validation, test or inference. */
+/** Files whose loops do not train. `train_val.py` does both. */
+const ASIDE_FILE = /(^|[^a-z])(val(?!ue)|test|eval|infer|predict|onnx|export|convert|demo|benchmark|extract)[^/]*$/i;
+
+/** False for a file whose name speaks of evaluation, inference or conversion. */
+export function isTrainingFile(path: string): boolean {
+  return !ASIDE_FILE.test(path) || /train[^/]*$/i.test(path);
+}
+
+/** Data loaders of a tree, without those whose file, target, dataset or function speaks of validation, test or inference. */
 export function trainingLoaders(tree: SourceTree | null, proven: readonly string[]): CallSite[] {
   if (tree === null) return [];
   return findCallSites(tree, [LOADER], proven).sites.filter(({ module, call }) => {
+    if (!isTrainingFile(module.path)) return false;
     const target = module.text.slice(module.lineStarts[call.span.startLine - 1]!, call.node.start);
     const dataset = argumentOf(call, 'dataset', 0)?.text ?? '';
     const around = call.enclosing.find((enclosure) => enclosure.kind === 'function')?.text ?? '';

@@ -34,12 +34,14 @@ export function trainingLoops(module: PyModule): ReadonlySet<PyNode> {
   return loops;
 }
 
+const NO_STEP = /accurac|extract|visuali[sz]|generate|calibrat|statistic/i;
+
 /** True where the code around says that nothing is trained: the name of its function, or no gradients. */
 export function isAsideOfTraining(module: PyModule, node: PyNode): boolean {
   for (const up of ascend(node)) {
     if (up.kind === 'function_definition') {
       const name = partsOf(up).find((part) => part.kind === 'identifier');
-      if (name && !isTrainingText(textOf(module, name))) return true;
+      if (name && (!isTrainingText(textOf(module, name)) || NO_STEP.test(textOf(module, name)))) return true;
     }
     const header = up.kind === 'with_statement' || up.kind === 'decorated_definition' ? textOf(module, up).split(':\n', 1)[0]! : '';
     if (/\b(no_grad|inference_mode)\b/.test(header)) return true;
