@@ -41,6 +41,8 @@ export async function analyze(paths: readonly string[], options: AnalyzeOptions)
 
 /** What all commands that look at a profile do first. */
 export async function diagnose(paths: readonly string[], options: Omit<AnalyzeOptions, 'format' | 'out'>): Promise<Report> {
+  if (paths.length === 0 && options.source === undefined)
+    throw new AdviseError('usage', 'no profile was given', 'Name a profile, or a repository with --source.');
   const config = await loadConfig(options.config);
   const lang = options.lang === undefined ? config.lang : oneOf<Lang>('language', options.lang, LANGS);
   const source = options.source === undefined ? null : folderSourceTree(options.source);

@@ -116,6 +116,20 @@ program
   });
 
 program
+  .command('history')
+  .description('figures of the profiles a server keeps')
+  .command('export')
+  .description('write them all, oldest first; a server with the embedded store must be stopped')
+  .option('--repo <repository>', 'owner/name, or its number')
+  .option('--job <job>', 'name of a job in the settings; `default` without jobs')
+  .option('--format <format>', 'json or csv', 'json')
+  .action(async (options: { repo?: string; job?: string; format: string }) => {
+    const { exportHistory } = await import('../app/history-export.ts');
+    const { repo = null, job = null, format } = options;
+    await exportHistory(process.env, { repository: repo, job, format }, (text) => process.stdout.write(text));
+  });
+
+program
   .command('serve')
   .description('run the GitHub App (see docs/operate.md)')
   .action(async () => {

@@ -120,7 +120,7 @@ function isShell(example: string): boolean {
 }
 
 /** Hosts a reference may lead to. */
-const REFERENCE_HOSTS =
+export const REFERENCE_HOSTS =
   /^([\w-]+\.)*(hiascend\.com|huawei\.com|pytorch\.org|python\.org|github\.com|gitee\.com|gitcode\.com|mindspore\.cn|arxiv\.org|readthedocs\.io)$/;
 
 /** A reference is a link only to a known host; anything else is shown as it is. */
@@ -138,7 +138,7 @@ function decoded(url: string): string {
   }
 }
 
-function sureText(finding: Finding, lang: Lang): string {
+export function sureText(finding: Finding, lang: Lang): string {
   const confidence = word(`confidence.${finding.confidence}`, lang);
   const named = lang === 'en' ? confidence[0]!.toUpperCase() + confidence.slice(1) : confidence;
   if (finding.saving === null || finding.saving.method === '') return word('detail.sure.plain', lang, { confidence: named });

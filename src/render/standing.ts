@@ -183,7 +183,7 @@ function medianOf(values: readonly number[]): number {
 }
 
 /** Length of a row: the host step, else what the device span holds. */
-function rowMs(row: BreakdownRow): number | null {
+export function rowMs(row: BreakdownRow): number | null {
   if (row.stepMs !== null) return row.stepMs;
   if (row.stageMs !== null) return row.stageMs + (row.bubbleMs ?? 0);
   if (row.computingMs === null && row.freeMs === null) return null;
@@ -224,7 +224,7 @@ export function representativeRows(report: Report): BreakdownRow[] {
  * The row that stands for the step: of the pace-setting rank (slowest median step; among equals the one that waits
  * least for others), the step nearest to the job's step time.
  */
-function paceRow(report: Report): BreakdownRow | null {
+export function paceRow(report: Report): BreakdownRow | null {
   const ranks = rowsByRank(report).filter(({ rows }) => rows.some((row) => row.computingMs !== null));
   const slowest = ranks.reduce((most, { stepMs }) => Math.max(most, stepMs), 0);
   const pace = ranks.filter(({ stepMs }) => stepMs >= slowest * 0.995).sort((a, b) => a.waitsMs - b.waitsMs)[0];

@@ -10,6 +10,7 @@ import type { StepFacts } from '../model/facts.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
 import type { BreakdownRow, CheckedRule, Confidence, Finding, Location, Recommendation, Report, Severity } from '../model/report.ts';
 import type { Detection, RawFinding, Rule } from '../model/rule.ts';
+import { arrivalsView } from './arrivals-view.ts';
 import { causeOfRegression, comparisonSection, type FindingChange, findingChanges } from './comparison.ts';
 import { gapHistogram, idleAccount } from './idle-account.ts';
 import { silence, tableNotes } from './limits-of-data.ts';
@@ -647,6 +648,7 @@ function views(job: JobFacts, findings: readonly Finding[]): Report['views'] {
             waitedMs: round(late.waitedMs[i]!),
             lastCount: late.lastCount[i]!,
           })),
+    arrivals: arrivalsView(job),
     clock: job.ranks.map((_, i) => ({
       rank: rankOf(i),
       offsetUs: round(job.clock.offset[i]! / 1000),
@@ -662,7 +664,17 @@ function views(job: JobFacts, findings: readonly Finding[]): Report['views'] {
   };
 }
 
+/** Of a repository without a profile. */
+function sourceVerdict({ findings, lang }: Report): Report['verdict'] {
+  const n = findings.length;
+  const first = findings[0]?.title ?? '';
+  const en = n === 0 ? 'nothing wrong was found' : `${n} ${n === 1 ? 'thing wants' : 'things want'} a look: ${first}`;
+  const zh = n === 0 ? '未发现问题' : `有 ${n} 项需要处理：${first}`;
+  return { outcome: 'no-data', text: lang === 'zh' ? `没有 profile，仅检查源码：${zh}` : `No profile, only the source was read: ${en}` };
+}
+
 function verdictOf(report: Report, causes: number, job: JobFacts): Report['verdict'] {
+  if (job.ranks.length === 0) return sourceVerdict(report);
   const ranksMissing = job.noReplay === 'ranks-missing';
   const silent = causes === 0 ? silence(job) : null;
   // Without step marks nothing is said about a training step.

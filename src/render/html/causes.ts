@@ -1,0 +1,95 @@
+import type { Finding, Location, Recommendation, Report } from '../../model/report.ts';
+import { diffLines, editPlace, evidenceSource, findingFacts, namesSource, type Places, REFERENCE_HOSTS, sureText } from '../details.ts';
+import { proofOf } from '../proof.ts';
+import { costsTime, isAcknowledged, type NumberedFinding, numberFindings, sentence } from '../standing.ts';
+import { word } from '../words.ts';
+import { foldOut } from './figure.ts';
+import { at, code, html, type Markup, prose, text } from './markup.ts';
+
+const SQUARES = { critical: '■■■■', high: '■■■□', medium: '■■□□', info: '■□□□' } as const;
+
+/** A line from floor to ceiling with a dot at likely; open at the left when only a bound is known. */
+function interval(finding: Finding, longest: number): Markup | null {
+  if (!costsTime(finding) || longest <= 0) return null;
+  const { floor, likely, ceiling } = finding.saving!.perStepMs;
+  const x = (ms: number): number => at(4 + (ms / longest) * 152);
+  return html`<svg class="interval" viewBox="0 0 160 12" width="160" height="12" aria-hidden="true"><path d="M${x(likely === null ? 0 : floor)} 6H${x(ceiling)}"${likely === null ? html` stroke-dasharray="3 3"` : null}/>${
+    likely === null ? null : html`<circle cx="${x(likely)}" cy="6" r="4"/>`
+  }</svg>`;
+}
+
+function place(location: Location, report: Report, places: Places): Markup {
+  const label = html`<code lang="en">${text(`${places.path(location.file)}:${location.line}`)}</code>`;
+  const url = places.url(location);
+  const linked = url === null || !/^https?:\/\//.test(url) ? label : html`<a rel="noreferrer" href="${text(url, 2000)}">${label}</a>`;
+  return html`<li>${linked} <span class="dim">${prose(proofOf(location, report.lang))}</span></li>`;
+}
+
+function change(of: Recommendation, report: Report, places: Places): Markup {
+  const { lang } = report;
+  return html`<div class="change"><h4>${prose(sentence(of.title, lang))}</h4>${of.text === '' || of.text === of.title ? null : html`<p>${prose(of.text)}</p>`}${of.edits.map(
+    (edit) =>
+      html`<p><code lang="en">${text(editPlace(edit, places.path))}</code></p><pre class="diff" lang="en">${diffLines(
+        edit.before,
+        edit.after,
+      ).map((line) => {
+        const kind = line.startsWith('+') ? 'add' : line.startsWith('-') ? 'del' : 'same';
+        return html`<span class="${text(kind)}">${code(line)}\n</span>`;
+      })}</pre>`,
+  )}${of.code === null || of.edits.length > 0 ? null : html`<pre lang="en">${code(of.code)}</pre>`}${
+    of.preconditions.length === 0
+      ? null
+      : html`<p>${prose(word('detail.preconditions', lang))}</p><ul class="checks">${of.preconditions.slice(0, 12).map((p) => html`<li>${prose(p)}</li>`)}</ul>`
+  }${of.references.length === 0 ? null : html`<p class="dim">${of.references.slice(0, 8).map((url) => reference(url))}</p>`}</div>`;
+}
+
+function reference(url: string): Markup {
+  const known = URL.canParse(url) && /^https:\/\/[\w.-]+[\w\-./?#=&%~+:@]*$/.test(url) && REFERENCE_HOSTS.test(new URL(url).hostname);
+  return known
+    ? html`<a rel="noreferrer" href="${text(url, 2000)}">${text(url.slice('https://'.length))}</a> `
+    : html`<code>${text(url)}</code> `;
+}
+
+function article(
+  { number, finding }: NumberedFinding,
+  page: { report: Report; places: Places; numbers: ReadonlyMap<string, number>; longest: number; open: boolean },
+): Markup {
+  const { report, places, numbers } = page;
+  const { lang } = report;
+  const facts = findingFacts(finding, report, numbers);
+  const head = html`<span class="badge">${number}</span> <span class="severity">${prose(word(`severity.${finding.severity}`, lang))} <span aria-hidden="true">${text(SQUARES[finding.severity])}</span></span> <b>${prose(finding.title, 400)}</b> ${interval(finding, page.longest)}<span class="facts">${prose(facts.join(' · '))}</span>`;
+  const body = html`${finding.locations.length === 0 ? null : html`<h3>${prose(word('text.place', lang))}</h3><ul>${finding.locations.slice(0, 8).map((l) => place(l, report, places))}</ul>`}
+<h3>${prose(word('detail.why', lang))}</h3><ul class="evidence">${finding.evidence.slice(0, 60).map((item) => {
+    const from = evidenceSource(item, lang);
+    const source = namesSource(item) ? html`<code lang="en">${text(places.path(item.source!))}</code> ` : null;
+    return html`<li>${prose(sentence(item.text, lang))} ${source}<span class="dim">${prose(from.join(' · '))}</span>${evidenceLink(item)}</li>`;
+  })}</ul>
+${finding.recommendations.length === 0 ? null : html`<h3>${prose(word('detail.change', lang))}</h3>${finding.recommendations.map((r) => change(r, report, places))}`}
+<h3>${prose(word('detail.sure', lang))}</h3><p>${prose(sureText(finding, lang))}</p>${finding.caveats.length === 0 ? null : html`<ul>${finding.caveats.map((c) => html`<li>${prose(sentence(c, lang))}</li>`)}</ul>`}
+<p class="dim"><code lang="en">${text(finding.rule)}</code> · <code lang="en">${text(finding.id)}</code></p>`;
+  return html`<article class="cause s-${text(finding.severity)}" data-finding="${text(finding.id)}">${foldOut(head, body, page.open)}</article>`;
+}
+
+/** Evidence with a place in time leads to it in the timeline. */
+function evidenceLink(item: Finding['evidence'][number]): Markup | null {
+  if (item.rank === undefined || item.rank === null || item.startUs === undefined || item.durationUs === undefined) return null;
+  return html` <button type="button" class="show" hidden data-rank="${item.rank}" data-step="${item.step ?? -1}" data-us="${at(item.startUs)}" data-for="${at(item.durationUs)}">▸</button>`;
+}
+
+/** Every cause with its proof and its change; acknowledged ones last, closed. */
+export function causesSection(report: Report, places: Places): Markup {
+  const { lang } = report;
+  const numbered = numberFindings(report.findings);
+  const numbers = new Map(numbered.map(({ number, finding }) => [finding.id, number]));
+  const longest = Math.max(0, ...report.findings.filter(costsTime).map((f) => f.saving!.perStepMs.ceiling));
+  const page = (open: boolean) => ({ report, places, numbers, longest, open });
+  const open = numbered.filter(({ finding }) => !isAcknowledged(finding));
+  const known = numbered.filter(({ finding }) => isAcknowledged(finding));
+  const failed = report.checked.filter(({ outcome }) => outcome === 'error');
+  return html`<section id="causes"><h2>${prose(word('detail.findings', lang))}</h2>
+<p class="search"><label>${prose(word('html.search', lang))} <input type="search" id="q" autocomplete="off"></label> <span role="status" id="q-count"></span></p>
+${open.length === 0 ? html`<p class="none">${prose(word('heading.quiet', lang))}</p>` : open.map((f, i) => article(f, page(i < 3)))}
+${known.length === 0 ? null : foldOut(prose(word(`ack.title.${known.length === 1 ? 'one' : 'many'}`, lang, { n: known.length })), html`${known.map((f) => article(f, page(false)))}`)}
+${failed.map(({ rule, reason }) => html`<p class="none"><code lang="en">${text(rule)}</code> ${prose(word('outcome.error', lang))}: ${prose(reason)}</p>`)}
+</section>`;
+}

@@ -1,0 +1,33 @@
+import { html, type Markup, prose, text } from './markup.ts';
+
+/** The kinds of time; each has a colour and a pattern that mean the same in every picture. */
+export type Kind = 'computing' | 'exposed' | 'overlapped' | 'waiting' | 'data' | 'host' | 'layout' | 'idle' | 'bubble' | 'preparing';
+
+/** A picture with its message and, beneath, the same numbers as a table. */
+export function figure(id: string, caption: string, picture: Markup, table: Markup | null = null): Markup {
+  return html`<figure role="group" aria-labelledby="${text(id)}-c" id="${text(id)}"><figcaption id="${text(id)}-c">${prose(caption)}</figcaption>${picture}${table}</figure>`;
+}
+
+export interface Column {
+  readonly title: string;
+  /** Figures stand at the right. */
+  readonly figures?: boolean;
+}
+
+/** A table that can be sorted by its heads; a cell is prose or markup. `id` names it for the copy button. */
+export function table(columns: readonly Column[], rows: readonly (readonly (string | Markup)[])[], className = ''): Markup {
+  return html`<div class="wide"><table class="${text(className)}"><thead><tr>${columns.map((c) => html`<th scope="col"${c.figures === true ? html` class="n"` : null}>${prose(c.title)}</th>`)}</tr></thead><tbody>${rows.map(
+    (row) =>
+      html`<tr>${row.map((cell, i) => html`<td${columns[i]?.figures === true ? html` class="n"` : null}>${typeof cell === 'string' ? prose(cell, 600) : cell}</td>`)}</tr>`,
+  )}</tbody></table></div>`;
+}
+
+export function foldOut(summary: Markup, body: Markup, open = false): Markup {
+  return html`<details${open ? html` open` : null}><summary>${summary}</summary>${body}</details>`;
+}
+
+/** A bar inside a table cell, as a share of the longest. */
+export function cellBar(share: number, kind: Kind, figure: string): Markup {
+  const width = Math.max(0, Math.min(100, share * 100)).toFixed(1);
+  return html`<span class="cellbar"><svg aria-hidden="true" viewBox="0 0 100 10" preserveAspectRatio="none"><rect class="k-${text(kind)}" width="${text(width)}" height="10"/></svg><span>${text(figure)}</span></span>`;
+}

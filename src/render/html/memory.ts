@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { formatBytes } from '../../base/phrase.ts';
+import type { Report } from '../../model/report.ts';
+import { word } from '../words.ts';
+import { figure, table } from './figure.ts';
+import { at, html, type Markup, prose, text } from './markup.ts';
+
+const Numbers = z.array(z.number().nullable());
+const Memory = z.array(
+  z.object({
+    rank: z.number().nullable(),
+    deviceBytes: z.number().nullable(),
+    peaks: z.object({ allocated: z.number().nullable(), reserved: z.number().nullable() }).nullable(),
+    peakAt: z.object({ ms: z.number().nullable(), operator: z.string().nullable() }),
+    curve: z.object({ startMs: Numbers, allocatedMin: Numbers, allocatedMax: Numbers, reserved: Numbers, active: Numbers }).nullable(),
+  }),
+);
+type RankMemory = z.infer<typeof Memory>[number];
+
+const W = 860;
+const H = 180;
+
+function line(
+  xs: readonly (number | null)[],
+  ys: readonly (number | null)[],
+  scale: { x: (v: number) => number; y: (v: number) => number },
+): string {
+  let d = '';
+  xs.forEach((x, i) => {
+    const y = ys[i];
+    if (x === null || y === null || y === undefined) return;
+    d += d === '' ? `M${at(scale.x(x))} ${at(scale.y(y))}` : `H${at(scale.x(x))}V${at(scale.y(y))}`;
+  });
+  return d;
+}
+
+function curve(of: RankMemory, report: Report): Markup | null {
+  const { curve: c } = of;
+  const times = c?.startMs.filter((v) => v !== null) ?? [];
+  if (c === null || times.length < 2) return null;
+  const { lang } = report;
+  const [from, to] = [times[0]!, times.at(-1)!];
+  const top = Math.max(1, ...[...c.allocatedMax, ...c.reserved, of.deviceBytes].filter((v) => v !== null));
+  const scale = { x: (v: number) => ((v - from) / Math.max(1e-9, to - from)) * W, y: (v: number) => H - (v / top) * (H - 6) };
+  const lines = [
+    ['allocated', c.allocatedMax],
+    ['reserved', c.reserved],
+    ['active', c.active],
+  ] as const;
+  const peak = of.peaks?.allocated ?? null;
+  const caption = word('html.memory.caption', lang, {
+    rank: of.rank === null ? '–' : String(of.rank),
+    peak: peak === null ? '–' : formatBytes(peak),
+    limit: of.deviceBytes === null ? '–' : formatBytes(of.deviceBytes),
+  });
+  return figure(
+    `memory-${of.rank ?? 'x'}`,
+    caption,
+    html`<div class="wide"><svg class="curve" viewBox="0 0 ${W} ${H}" width="${W}" height="${H}" role="img" aria-label="${text(caption, 400)}">${
+      of.deviceBytes === null ? null : html`<path class="limit" d="M0 ${at(scale.y(of.deviceBytes))}H${W}"/>`
+    }${lines.map(([name, values]) => html`<path class="m-${text(name)}" d="${text(line(c.startMs, values, scale), Infinity)}"/>`)}</svg></div><ul class="legend">${lines.map(
+      ([name]) => html`<li><i class="m-${text(name)}"></i>${prose(word(`html.memory.${name}`, lang))}</li>`,
+    )}</ul>`,
+  );
+}
+
+/** How near the cards are to their memory, and whether it grows. */
+export function memorySection(report: Report): Markup {
+  const { lang } = report;
+  const parsed = Memory.safeParse(report.views.memory);
+  const title = html`<h2>${prose(word('html.memory', lang))}</h2>`;
+  if (!parsed.success || parsed.data.length === 0)
+    return html`<section id="memory">${title}<p class="none">${prose(word('html.memory.none', lang))}</p></section>`;
+  const size = (bytes: number | null | undefined): string => (bytes === null || bytes === undefined ? '–' : formatBytes(bytes));
+  const numbers = table(
+    [
+      { title: word('column.rank', lang), figures: true },
+      { title: word('html.memory.allocated', lang), figures: true },
+      { title: word('html.memory.reserved', lang), figures: true },
+      { title: word('html.memory.limit', lang), figures: true },
+      { title: word('html.memory.peak-at', lang) },
+    ],
+    parsed.data.map((m) => [
+      m.rank === null ? '–' : String(m.rank),
+      size(m.peaks?.allocated),
+      size(m.peaks?.reserved),
+      size(m.deviceBytes),
+      m.peakAt.operator === null ? '–' : `\`${m.peakAt.operator.replaceAll('`', 'ˋ')}\``,
+    ]),
+    'sortable',
+  );
+  return html`<section id="memory">${title}${parsed.data.slice(0, 2).map((m) => curve(m, report))}${numbers}</section>`;
+}

@@ -1,0 +1,218 @@
+/* The report as a page, in real Chromium: what it shows, that it stays inert, and how large it gets. */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LANGS } from '../../src/model/lang.ts';
+import type { BreakdownRow, Report } from '../../src/model/report.ts';
+import { renderComment } from '../../src/render/comment.ts';
+import { renderHtml } from '../../src/render/html/page.ts';
+import { HOSTILE, reportOf } from './hostile.ts';
+import { breakdownRow, caseA, caseB, caseC, caseD, finding, report } from './reports.ts';
+
+const CHROMIUM = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
+const MB = 1e6;
+
+/** Every rank and step, one rank and one step slow. */
+function large(ranks: number, steps: number): Report {
+  const rows: BreakdownRow[] = [];
+  for (let rank = 0; rank < ranks; rank++) {
+    for (let step = 0; step < steps; step++) {
+      const slow = (rank === 700 % ranks ? 40 : 0) + (step === 17 % steps ? 25 : 0);
+      const computingMs = 500 + ((rank * 7 + step * 3) % 5) + slow;
+      rows.push({
+        ...breakdownRow(rank, step, [500, 200, 100]),
+        stepMs: computingMs + 300,
+        stageMs: computingMs + 300,
+        computingMs,
+        exposedCommunicationMs: 200,
+        freeMs: 100,
+      });
+    }
+  }
+  const all = Array.from({ length: ranks }, (_, i) => i);
+  return report({
+    job: { ...report().job, ranks: all, worldSize: ranks, steps: Array.from({ length: steps }, (_, i) => i), stepTimeMs: 840 },
+    breakdown: rows,
+    findings: [finding({ ranks: all })],
+    verdict: { outcome: 'causes', text: '1 cause costs about 94 ms (11 %) of an 840 ms step.' },
+    totals: { claimedMsPerStep: { likely: 94, ceiling: 118 }, unexplainedIdleMs: 40 },
+    views: {
+      idleAccount: [
+        { rank: 700 % ranks, step: 0, cause: 'loader', ms: 60, gaps: 1, findingId: 'dl-7f3a' },
+        { rank: 700 % ranks, step: 0, cause: 'unexplained', ms: 40, gaps: 9, findingId: null },
+      ],
+      waits: all.map((rank) => ({ rank, causedMs: rank === 5 ? 38 : 0, waitedMs: rank === 5 ? 0 : 38, lastCount: rank === 5 ? 208 : 1 })),
+      arrivals: [
+        {
+          group: '586',
+          ranks: all.slice(0, 64),
+          members: ranks,
+          matched: 216,
+          columns: Array.from({ length: 120 }, (_, i) => ({
+            op: 'allReduce',
+            step: i % steps,
+            folded: 1,
+            culprit: 5,
+            skewMs: 4,
+            perRankUs: all.slice(0, 64).map((rank) => (rank === 5 ? 4000 : rank - 30)),
+          })),
+        },
+      ],
+    },
+  });
+}
+
+/** The page without its script, which may name such values. */
+const bare = (page: string): string => page.replace(/<script>[\s\S]*?<\/script>/, '');
+
+const NONSENSE = /\bNaN\b|\bundefined\b|Infinity|\[object/;
+
+describe('the page without a browser', () => {
+  it.each(LANGS)('says every figure of the comment (%s)', (lang) => {
+    for (const make of [caseA, caseB, caseC, caseD]) {
+      const { report: of } = make(lang);
+      const page = renderHtml(of);
+      const comment = renderComment(make(lang));
+      // The figures of the causes, as the comment writes them.
+      for (const [figure] of comment
+        .split('\n')
+        .filter((l) => /^\| \d/.test(l))
+        .join('\n')
+        .matchAll(/\*\*([^*]*\d[^*]*ms)\*\*/g))
+        expect(page).toContain(figure.replaceAll('*', ''));
+      expect(NONSENSE.exec(bare(page))).toBeNull();
+    }
+  });
+
+  it('stays within its size: 8 × 8 below 3 MB, 1,024 × 50 below 8 MB', () => {
+    expect(Buffer.byteLength(renderHtml(large(8, 8)))).toBeLessThan(3 * MB);
+    expect(Buffer.byteLength(renderHtml(large(1024, 50)))).toBeLessThan(8 * MB);
+  });
+
+  it.each([
+    [
+      'one rank, one step',
+      report({ job: { ...report().job, ranks: [0], steps: [50] }, breakdown: [breakdownRow(0, 50, [500, 200, 100])] }),
+    ],
+    [
+      'nothing captured',
+      report({ breakdown: [], findings: [], views: {}, job: { ...report().job, ranks: [], steps: [], stepTimeMs: null } }),
+    ],
+    [
+      'views of another shape',
+      report({ views: { idleAccount: 'x', waits: {}, arrivals: [{}], operators: 3, memory: [[]], gapHistogram: null } }),
+    ],
+  ])('%s: no figure that is none, no section missing', (_, of) => {
+    const page = renderHtml(of);
+    expect(NONSENSE.exec(bare(page))).toBeNull();
+    for (const id of ['verdict', 'causes', 'step', 'idle', 'ranks', 'operators', 'comparison', 'memory', 'checks'])
+      expect(page).toContain(`<section id="${id}"`);
+  });
+
+  it('gives the same bytes for the same report', () => {
+    expect(renderHtml(large(8, 8))).toBe(renderHtml(large(8, 8)));
+  });
+});
+
+describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'npu-advisor-page-'));
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  async function open(
+    of: Report,
+    options: { scripts?: boolean; hash?: string } = {},
+  ): Promise<{ page: Page; requests: string[]; trouble: string[] }> {
+    const file = join(dir, 'report.html');
+    writeFileSync(file, renderHtml(of));
+    const page = await browser.newPage({ javaScriptEnabled: options.scripts ?? true, viewport: { width: 1200, height: 900 } });
+    const requests: string[] = [];
+    const trouble: string[] = [];
+    page.on('request', (r) => requests.push(r.url()));
+    page.on('console', (m) => trouble.push(m.text()));
+    page.on('pageerror', (e) => trouble.push(e.message));
+    await page.goto(`file://${file}${options.hash ?? ''}`);
+    return { page, requests, trouble };
+  }
+
+  it('opens alone, and its parts add up to the step', async () => {
+    const { page, requests, trouble } = await open(large(8, 8), { hash: '#f=dl-7f3a' });
+    expect(requests).toHaveLength(1);
+    expect(trouble).toEqual([]);
+    expect(await page.title()).toMatch(/cause costs .* · NPU Advisor$/);
+    const parts = await page.locator('#step-bar [data-ms]').evaluateAll((all) => all.map((b) => Number(b.getAttribute('data-ms'))));
+    expect(parts.reduce((a, b) => a + b, 0)).toBeCloseTo(840, 0);
+    // A link from a comment opens its cause.
+    await expect.poll(() => page.locator('.cause.shown').count()).toBe(1);
+    // The rank that is late has its mark in every column, in the first row of the table too.
+    expect(await page.locator('#ranks tbody tr').first().locator('td').first().textContent()).toBe('5');
+    const tick = await page.locator('#arrivals-0 path.tick').getAttribute('d');
+    expect(tick?.match(/M/g)).toHaveLength(120);
+    const heads = page.locator('#waits th button');
+    await heads.nth(2).click();
+    expect(await page.locator('#ranks tbody tr').last().locator('td').first().textContent()).toBe('5');
+    await page.locator('#q').fill('nothing like it');
+    expect(await page.locator('.cause:visible').count()).toBe(0);
+    await page.close();
+  });
+
+  it('opens 1,024 ranks × 50 steps in less than 4 s, and the slow rank stands out', async () => {
+    const of = large(1024, 50);
+    const before = Date.now();
+    const { page, trouble } = await open(of);
+    await page.locator('#step-map svg').waitFor();
+    expect(Date.now() - before).toBeLessThan(4000);
+    expect(trouble).toEqual([]);
+    expect(await page.locator('#step-map').textContent()).toContain('700/17');
+    expect((await page.locator('#step-map path.h6').getAttribute('d'))!.match(/M/g)!.length).toBeGreaterThan(0);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(1200);
+    await page.close();
+  });
+
+  it('reads without scripts, and on a telephone', async () => {
+    const { page } = await open(caseA('en').report, { scripts: false });
+    const text = await page.locator('body').textContent();
+    for (const word of ['3 causes cost', 'Data loader starves', 'Step breakdown', 'Checks']) expect(text).toContain(word);
+    await page.setViewportSize({ width: 320, height: 700 });
+    expect((await page.locator('main').boundingBox())!.width).toBeLessThanOrEqual(320);
+    await page.close();
+  });
+
+  it('keeps hostile names inert', async () => {
+    const name = HOSTILE.join(' ');
+    const of = reportOf(name);
+    const views = {
+      ...large(2, 2).views,
+      operators: [{ rank: 0, types: [{ type: name, core: name, count: 3, ms: 2 }] }],
+      memory: [{ rank: 0, deviceBytes: null, peaks: null, peakAt: { ms: null, operator: name }, curve: null }],
+    };
+    const plain = await open({ ...reportOf('x'), views });
+    const elements = await plain.page.locator('*').count();
+    await plain.page.close();
+    const { page, requests, trouble } = await open({ ...of, views });
+    expect(requests).toHaveLength(1);
+    expect(trouble).toEqual([]);
+    expect(await page.locator('img, iframe, object, form, base, link').count()).toBe(0);
+    expect(await page.locator('h1').count()).toBe(1);
+    expect(
+      await page
+        .locator('a')
+        .evaluateAll((all) =>
+          all.map((a) => (a as unknown as { href: string }).href).filter((h) => !/^(file:.*#|https:\/\/pytorch\.org\/)/.test(h)),
+        ),
+    ).toEqual([]);
+    // Literals between backticks may become more or fewer code spans, nothing else may.
+    const codes = await page.locator('code, pre span').count();
+    expect(Math.abs((await page.locator('*').count()) - elements)).toBeLessThanOrEqual(codes);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(1200);
+    await page.close();
+  });
+});
