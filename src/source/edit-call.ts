@@ -1,7 +1,6 @@
 import { argumentOf, type PyCall } from './calls.ts';
-import { applySteps, isInsideFString, refuseStep, type Step, type StepOutcome } from './edit-tree.ts';
+import { isInsideFString, refuseStep, type Step, type StepOutcome } from './edit-tree.ts';
 import { type Keyword, keywordEdits } from './insert-keyword.ts';
-import { type EditOutcome, refuse } from './line-edit.ts';
 import { type PyModule, partsOf } from './syntax-tree.ts';
 
 /** Values that are written out: nothing decides them at run time. */
@@ -34,12 +33,6 @@ export function keywordSteps(module: PyModule, call: PyCall, keywords: readonly 
     steps.push({ edits: keywordEdits(module, call.list, texts), change: { kind: 'add-keywords', list: call.list, keywords: missing } });
   }
   return steps.length === 0 ? refuseStep('nothing to change') : { steps, refusal: null };
-}
-
-/** The same as one edit of whole lines. */
-export function setKeywords(module: PyModule, call: PyCall, keywords: readonly Keyword[]): EditOutcome {
-  const { steps, refusal } = keywordSteps(module, call, keywords);
-  return steps === null ? refuse(refusal) : applySteps(module, steps);
 }
 
 /** Leaves a call without its arguments: `f(x=True)` becomes `f()`. Only for a single argument that is a literal. */
