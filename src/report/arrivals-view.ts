@@ -62,12 +62,11 @@ function groupView(job: JobFacts, list: readonly JobFacts['arrivals'][number][])
     const sorted = [...worst.arrive].sort((a, b) => a - b);
     const middle = sorted[(sorted.length - 1) >> 1]!;
     const error = 3 * Math.max(20_000, ...worst.ranks.map((r) => job.clock.mad[r] || 0));
-    const last = worst.ranks[worst.last]!;
     return {
       op: job.matches[worst.match]!.op,
       step: worst.step,
       folded: some.length,
-      culprit: worst.skew > error ? job.ranks[last]!.rank : null,
+      culprit: worst.skew > error ? job.ranks[worst.last]!.rank : null,
       skewMs: Math.round(worst.skew / 1000) / 1000,
       perRankUs: members.map((r) => {
         const k = worst.ranks.indexOf(r);
