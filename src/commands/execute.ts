@@ -1,5 +1,6 @@
-import type { Lang } from '../model/lang.ts';
-import type { CommandClient, CommandResult } from './command.ts';
+import { fill } from '../base/phrase.ts';
+import type { L10n, Lang } from '../model/lang.ts';
+import type { CommandClient, CommandPermission, CommandResult } from './command.ts';
 import { renderHelp } from './help.ts';
 import type { CommandLine } from './parse.ts';
 import { COMMANDS, findCommand } from './table.ts';
@@ -10,15 +11,27 @@ export interface Execution {
   readonly actor: string;
   readonly author: string;
   readonly headSha: string;
+  readonly today: string;
   /** A client of its own for each command, so that each answers once. */
   readonly clientFor: (index: number) => CommandClient;
   /** Asked when a command needs it, never earlier. */
   readonly permission: () => Promise<'admin' | 'write' | 'read' | 'none'>;
 }
 
+const REFUSED: Readonly<Record<Exclude<CommandPermission, 'anyone'>, L10n>> = {
+  'author-or-write': {
+    en: '{name:code} is for the author of the pull request and for people who may write to this repository.',
+    zh: '{name:code} 仅限本 PR 的作者以及对本仓库有写权限的人使用。',
+  },
+  write: {
+    en: '{name:code} is for people who may write to this repository.',
+    zh: '{name:code} 仅限对本仓库有写权限的人使用。',
+  },
+};
+
 /** Runs the commands of one comment in order; the same command twice counts once, and an unknown one brings the help once. */
 export async function executeCommands(execution: Execution): Promise<CommandResult> {
-  const { lang, actor, author, headSha } = execution;
+  const { lang, actor, author, headSha, today } = execution;
   const results: CommandResult[] = [];
   const seen = new Set<string>();
   let isHelpGiven = false;
@@ -36,14 +49,11 @@ export async function executeCommands(execution: Execution): Promise<CommandResu
     if (seen.has(key)) continue;
     seen.add(key);
 
-    if (command.permission === 'author-or-write' && actor.toLowerCase() !== author.toLowerCase()) {
+    const isAuthor = command.permission === 'author-or-write' && actor.toLowerCase() === author.toLowerCase();
+    if (command.permission !== 'anyone' && !isAuthor) {
       const permission = await execution.permission();
       if (permission !== 'admin' && permission !== 'write') {
-        await client.reply(
-          lang === 'en'
-            ? `\`${command.name}\` is for the author of the pull request and for people who may write to this repository.`
-            : `\`${command.name}\` 仅限本 PR 的作者以及对本仓库有写权限的人使用。`,
-        );
+        await client.reply(fill(REFUSED[command.permission], { name: command.name }, lang));
         results.push('refused');
         continue;
       }
@@ -54,7 +64,7 @@ export async function executeCommands(execution: Execution): Promise<CommandResu
       results.push('refused');
       continue;
     }
-    results.push(await command.handle({ lang, actor, headSha, args: parsed.args, client }));
+    results.push(await command.handle({ lang, actor, headSha, today, args: parsed.args, client }));
   }
   if (results.includes('refused')) return 'refused';
   return results.includes('started') ? 'started' : 'done';

@@ -4,8 +4,8 @@ import type { Lang } from '../model/lang.ts';
 import { type Command, defineCommand } from './command.ts';
 
 const WHO = {
-  en: { anyone: 'anyone', 'author-or-write': 'author, or write access' },
-  zh: { anyone: '任何人', 'author-or-write': '作者或有写权限者' },
+  en: { anyone: 'anyone', 'author-or-write': 'author, or write access', write: 'write access' },
+  zh: { anyone: '任何人', 'author-or-write': '作者或有写权限者', write: '有写权限者' },
 } as const;
 
 /** The help text, written from the table. `unknown` is what somebody typed instead of a command. */

@@ -1,10 +1,19 @@
 import { quoteLiteral } from '../base/phrase.ts';
 import type { Lang } from '../model/lang.ts';
-import { defineCommand, type StatusFacts } from './command.ts';
+import { plain, prose } from '../render/escape.ts';
+import { holdsUntil } from './acknowledge.ts';
+import { defineCommand, type StandingAcknowledgement, type StatusFacts } from './command.ts';
 
 const PHASE = {
   en: { queued: 'waiting for a profile', in_progress: 'analysing', completed: 'concluded' },
   zh: { queued: '等待 profile', in_progress: '分析中', completed: '已完成' },
+} as const;
+
+const MAX_ACKNOWLEDGED = 20;
+
+const STATE = {
+  en: { grown: 'open again, its cost has grown', ended: 'open again, the day has passed', absent: 'not in the last report' },
+  zh: { grown: '耗时增长，已重新列出', ended: '已到期，已重新列出', absent: '最近一次报告中没有' },
 } as const;
 
 function describe(facts: StatusFacts, headSha: string, lang: Lang): string {
@@ -35,7 +44,24 @@ function describe(facts: StatusFacts, headSha: string, lang: Lang): string {
       lines.push(`- ${say('Workflow', '工作流')} ${name}${colon}${count}`);
     }
   }
+  if (facts.acknowledged.length > 0) {
+    const all = facts.acknowledged.length;
+    lines.push(`- ${say(`Acknowledged: ${all}`, `已确认：${all} 个`)}`);
+    for (const given of facts.acknowledged.slice(0, MAX_ACKNOWLEDGED)) lines.push(`  - ${describeAcknowledged(given, lang)}`);
+    if (all > MAX_ACKNOWLEDGED) lines.push('  - …');
+  }
   return lines.join('\n');
+}
+
+function describeAcknowledged(given: StandingAcknowledgement, lang: Lang): string {
+  const by = quoteLiteral(given.by, 60);
+  const until = holdsUntil(given.until, lang);
+  const reason = given.reason === '' ? '' : `${lang === 'en' ? ': ' : '：'}${plain(given.reason, 200)}`;
+  const day = new Date(given.at).toISOString().slice(0, 10);
+  const who = lang === 'en' ? `${by}, ${day}, ${until}` : `${by}，${day}，${until}`;
+  const state = given.state === 'holds' ? '' : `${lang === 'en' ? '; ' : '；'}${STATE[lang][given.state]}`;
+  const title = prose(given.title, 160);
+  return lang === 'en' ? `${title} (${who}${state})${reason}` : `${title}（${who}${state}）${reason}`;
 }
 
 /** Says what is known, what is waited for and why a run was ignored. */
@@ -44,8 +70,8 @@ export const status = defineCommand<null>({
   aliases: [],
   usage: '/npu-advise status',
   description: {
-    en: 'Shows what is known about the head commit, what is waited for and why a workflow was ignored.',
-    zh: '显示最新提交的状态、正在等待的内容以及工作流被忽略的原因。',
+    en: 'Shows what is known about the head commit, what is waited for, why a workflow was ignored and what is acknowledged.',
+    zh: '显示最新提交的状态、正在等待的内容、工作流被忽略的原因以及已确认的结果。',
   },
   permission: 'anyone',
   examples: ['/npu-advise status'],

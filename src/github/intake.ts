@@ -30,7 +30,7 @@ const Repository = z.object({ id: Id, owner: Login, name: z.string().min(1).max(
 const Target = z.object({ installationId: Id, repository: Repository });
 
 /** Buttons of a finished check, by their identifiers. */
-const CheckAction = z.enum(['rerun', 'suggest']);
+const CheckAction = z.enum(['rerun', 'ack-all', 'suggest']);
 export type CheckAction = z.infer<typeof CheckAction>;
 
 const CommandLine = z.object({ name: z.string(), args: z.array(z.string()) });

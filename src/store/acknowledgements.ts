@@ -3,6 +3,7 @@ import type { Acknowledgements, Database } from './ports.ts';
 
 /** More than this on one pull request is no acknowledging any more. */
 const MAX_OF_A_PULL_REQUEST = 500;
+const MAX_ENDED = 5000;
 
 /** What people have accepted, one row for each pull request and finding. */
 export function acknowledgements(db: Database): Acknowledgements {
@@ -27,6 +28,29 @@ export function acknowledgements(db: Database): Acknowledgements {
       for (const finding of findings) {
         await db.query('DELETE FROM npu_advisor.acknowledgements WHERE repo_id = $1 AND pr = $2 AND finding = $3', [repoId, pr, finding]);
       }
+    },
+    async ended(from, before) {
+      const rows = await db.query<{
+        repo_id: number | string;
+        owner: string;
+        repo: string;
+        pr: number;
+        installation_id: number | string;
+        sha: string;
+      }>(
+        `SELECT DISTINCT ON (c.repo_id, c.pr) c.repo_id, c.owner, c.repo, c.pr, c.installation_id, c.sha
+         FROM npu_advisor.acknowledgements a JOIN npu_advisor.check_runs c ON c.repo_id = a.repo_id AND c.pr = a.pr
+         WHERE a.until >= $1 AND a.until < $2 ORDER BY c.repo_id, c.pr, c.updated_at DESC LIMIT $3`,
+        [from, before, MAX_ENDED],
+      );
+      return rows.map(({ repo_id, owner, repo, pr, installation_id, sha }) => ({
+        repoId: Number(repo_id),
+        owner,
+        repo,
+        pr,
+        installationId: Number(installation_id),
+        sha,
+      }));
     },
     async prune(olderThan) {
       await db.query('DELETE FROM npu_advisor.acknowledgements WHERE given_at < $1', [olderThan]);

@@ -1,4 +1,4 @@
-import type { Acknowledgement } from '../model/acknowledgement.ts';
+import type { Acknowledgement, ShownFinding } from '../model/acknowledgement.ts';
 import type { ProfileMetrics } from '../model/history.ts';
 
 /** What the rest of the product may ask of the store. Implementations: `embedded/` (one process) and `postgres/` (many). */
@@ -138,6 +138,8 @@ export interface PullRequestState {
   readonly findings: readonly PostedFinding[];
   /** Findings of the report before that one; with them the comment says what was fixed, however often it is written. */
   readonly before: readonly PostedFinding[];
+  /** Everything the report of `reportedSha` shows, with its numbers; absent in rows of before. */
+  readonly shown?: readonly ShownFinding[];
   /** Fingerprints that were offered as a suggestion, never offered again. */
   readonly suggested: readonly string[];
 }
@@ -152,6 +154,8 @@ export interface PullRequests {
 export interface Reports {
   get(key: string): Promise<unknown>;
   latest(repoId: number, sha: string): Promise<unknown>;
+  /** The newest of a commit that holds a finding. */
+  withFinding(repoId: number, sha: string, finding: string): Promise<unknown>;
   put(report: { key: string; repoId: number; pr: number; sha: string; json: string }): Promise<boolean>;
   prune(olderThan: number, keep: number): Promise<void>;
 }
@@ -185,7 +189,7 @@ export interface KnownRepository {
 export interface Repositories {
   /** Notes where a repository is. A new name or installation holds for its open checks, too. */
   see(repository: KnownRepository): Promise<void>;
-  list(): Promise<readonly Pick<KnownRepository, 'repoId' | 'installationId'>[]>;
+  list(): Promise<readonly KnownRepository[]>;
 }
 
 /** The App was removed from a repository, or altogether (`repoId` null). */
@@ -202,7 +206,7 @@ export interface Erasures {
   due(limit: number): Promise<readonly Removal[]>;
   later(removal: Removal, dueAt: number): Promise<void>;
   drop(removal: Removal): Promise<void>;
-  /** Erases what is held of it, and has it looked at again. Returns of how many repositories. */
+  /** Erases what is held of it, and has it looked at again. Returns how many rows went. */
   erase(removal: Removal, againAt: number): Promise<number>;
   /** After erasing: takes the bytes out of the files, too. */
   compact(): Promise<void>;
@@ -222,6 +226,8 @@ export interface Acknowledgements {
   /** The same finding again takes the place of what was given before. */
   put(repoId: number, pr: number, given: readonly Acknowledgement[]): Promise<void>;
   remove(repoId: number, pr: number, findings: readonly string[]): Promise<void>;
+  /** Pull requests where one has ended: its last day is `from` or later, and before `before`; with the commit that was checked last. */
+  ended(from: string, before: string): Promise<readonly Pick<CheckRecord, 'repoId' | 'owner' | 'repo' | 'pr' | 'installationId' | 'sha'>[]>;
   prune(olderThan: number): Promise<void>;
 }
 

@@ -279,7 +279,7 @@ function pullRequests(db: Database, now: Clock): PullRequests {
         commentId: row.comment_id === null ? null : Number(row.comment_id),
         bodyHash: row.body_hash,
         reportedSha: row.reported_sha,
-        ...(JSON.parse(row.findings) as Pick<PullRequestState, 'findings' | 'before'>),
+        ...(JSON.parse(row.findings) as Pick<PullRequestState, 'findings' | 'before' | 'shown'>),
         suggested: JSON.parse(row.suggested) as string[],
       };
     },
@@ -295,7 +295,7 @@ function pullRequests(db: Database, now: Clock): PullRequests {
           state.commentId,
           state.bodyHash,
           state.reportedSha,
-          JSON.stringify({ findings: state.findings, before: state.before }),
+          JSON.stringify({ findings: state.findings, before: state.before, shown: state.shown }),
           JSON.stringify(state.suggested),
           now(),
         ],
@@ -317,6 +317,13 @@ function reports(db: Database, now: Clock): Reports {
       const rows = await db.query<{ json: string }>(
         'SELECT json FROM npu_advisor.reports WHERE repo_id = $1 AND sha = $2 ORDER BY created_at DESC LIMIT 1',
         [repoId, sha],
+      );
+      return rows[0] === undefined ? null : JSON.parse(rows[0].json);
+    },
+    async withFinding(repoId, sha, finding) {
+      const rows = await db.query<{ json: string }>(
+        `SELECT json FROM npu_advisor.reports WHERE repo_id = $1 AND sha = $2 AND strpos(json, $3) > 0 ORDER BY created_at DESC LIMIT 1`,
+        [repoId, sha, `"id":${JSON.stringify(finding)}`],
       );
       return rows[0] === undefined ? null : JSON.parse(rows[0].json);
     },

@@ -4,6 +4,7 @@ import { executeCommands } from '../../src/commands/execute.ts';
 import { renderHelp } from '../../src/commands/help.ts';
 import { MAX_COMMANDS, parseCommands } from '../../src/commands/parse.ts';
 import { COMMANDS } from '../../src/commands/table.ts';
+import type { ShownFinding } from '../../src/model/acknowledgement.ts';
 
 describe('finding commands in a comment', () => {
   const names = (body: string) => parseCommands(body).map((line) => [line.name, ...line.args].join(' '));
@@ -15,6 +16,15 @@ describe('finding commands in a comment', () => {
     ['text around it', 'please\n/npu-advise help\nthanks', ['help']],
     ['Windows line ends', '/npu-advise help\r\n/npu-advise status\r\n', ['help', 'status']],
     ['capital letters in the sub-command', '/npu-advise HELP', ['help']],
+    ['full-width signs, letters and spaces', '／ｎｐｕ－ａｄｖｉｓｅ　ｈｅｌｐ', ['help']],
+    ['a full-width space and digit', '/npu-advise　run　１２３', ['run 123']],
+    ['a no-break space', '/npu-advise\u00a0help', ['help']],
+    ['an invisible mark before it', '\ufeff/npu-advise help', ['help']],
+    ['a reason as it is written', '/npu-advise ack 1 （已知）：ＧＣ 问题！', ['ack 1 （已知）：ＧＣ 问题！']],
+    ['several, with text between', '/npu-advise help\n\nand\n/npu-advise status\n', ['help', 'status']],
+    ['one after a fence right behind a quote', '> q\n```\nx\n```\n/npu-advise help', ['help']],
+    ['one beside a lone backtick', 'it`s slow\n/npu-advise help', ['help']],
+    ['one after a block of raw HTML', '<pre>\nx\n</pre>\n/npu-advise help', ['help']],
   ])('reads %s', (_, body, expected) => {
     expect(names(body)).toEqual(expected);
   });
@@ -33,6 +43,13 @@ describe('finding commands in a comment', () => {
     ['in an HTML comment', '<!--\n/npu-advise run\n-->'],
     ['in an unclosed HTML comment', '<!-- \n/npu-advise run'],
     ['right behind an HTML comment', 'x <!-- a\n-->/npu-advise run'],
+    ['in inline code', '`/npu-advise run`'],
+    ['in inline code over several lines', 'use `\n/npu-advise run\n` here'],
+    ['in inline code with two backticks', '`` `\n/npu-advise run\n``'],
+    ['in a block of raw HTML', '<pre>\n/npu-advise run\n</pre>'],
+    ['in an unclosed script', '<script>\n/npu-advise run'],
+    ['in a list', '- /npu-advise run'],
+    ['with something glued to it', '/npu-advise，run'],
     ['in a huge comment beyond the limit', `${'x\n'.repeat(40_000)}/npu-advise run`],
   ])('ignores one %s', (_, body) => {
     expect(names(body)).toEqual([]);
@@ -45,6 +62,14 @@ describe('finding commands in a comment', () => {
     expect(names('``` inline `` ```\n/npu-advise help')).toEqual(['help']);
   });
 
+  it('reads a very long comment of backticks quickly', () => {
+    const started = performance.now();
+    names(`${Array.from({ length: 300 }, (_, i) => '`'.repeat((i % 200) + 1)).join('x')}\n/npu-advise help\n`.repeat(3));
+    names('`\n/npu-advise help\n'.repeat(3000));
+    names(`/npu-advise ack 1 ${'\ud83d '.repeat(30_000)}`);
+    expect(performance.now() - started).toBeLessThan(1000);
+  });
+
   it('reads a bounded number', () => {
     expect(names('/npu-advise help\n'.repeat(100))).toHaveLength(MAX_COMMANDS);
   });
@@ -52,12 +77,51 @@ describe('finding commands in a comment', () => {
 
 const RUN = 17_384_930_219;
 
-function world(over: { actor?: string; permission?: 'admin' | 'write' | 'read' | 'none'; lang?: 'en' | 'zh' } = {}) {
+interface Over {
+  actor?: string;
+  permission?: 'admin' | 'write' | 'read' | 'none';
+  lang?: 'en' | 'zh';
+  shown?: readonly ShownFinding[] | null;
+  acknowledged?: readonly string[];
+}
+
+function shownFinding(id: string, number: number | null, over: Partial<ShownFinding> = {}): ShownFinding {
+  const rule = id.replace(/-[0-9a-f]{8}(\..*)?$/, '');
+  return { id, rule, number, title: `About ${id}`, saving: { likely: 9, ceiling: 12 }, state: 'open', change: null, ...over };
+}
+
+const SHOWN: readonly ShownFinding[] = [
+  shownFinding('dataloader-stall-11111111', 1),
+  shownFinding('slow-rank-22222222', 2),
+  shownFinding('slow-rank-33333333', 3, { state: 'muted' }),
+  shownFinding('hccl-sync-wait-44444444', 4, { state: 'part' }),
+  shownFinding('regression-55555555', 5),
+  shownFinding('regression', null),
+];
+
+/** What the commands about findings ask for, told through the replies as `name: …`. */
+function standing({ shown = SHOWN, acknowledged = [] }: Over, told: string[]): Omit<CommandClient, 'reply' | 'requestAnalysis' | 'status'> {
+  return {
+    shown: async () => shown,
+    acknowledgements: async () =>
+      acknowledged.map((finding) => ({ finding, rule: 'r', title: 't', by: 'b', at: 0, sha: 's', until: null, reason: '', saving: null })),
+    acknowledge: async (findings, { reason, until }) => void told.push(`ack ${findings.map(({ id }) => id).join()}|${reason}|${until}`),
+    takeBack: async (findings) => void told.push(`unack ${findings.join()}`),
+    reportOf: async () => null,
+    rules: () => ['dataloader-stall', 'slow-rank'],
+    rule: async () => null,
+    suggest: async () => ({ en: 'Nothing to suggest', zh: '没有可提交的修改' }),
+    settings: async () => ({ en: 'The settings cannot be used', zh: '配置无效' }),
+  };
+}
+
+function world(over: Over = {}) {
   const replies: string[] = [];
   const analysed: string[] = [];
   const wanted: (Wanted | null)[] = [];
   let asked = 0;
   const client: CommandClient = {
+    ...standing(over, replies),
     reply: async (text) => void replies.push(text),
     requestAnalysis: async (sha, upload) => {
       if (
@@ -78,6 +142,7 @@ function world(over: { actor?: string; permission?: 'admin' | 'write' | 'read' |
       deadlineAt: null,
       patterns: ['npu-profile*'],
       runs: [{ name: 'perf', completed: true, matching: 0, uploaded: 2, ignoredBecause: null }],
+      acknowledged: [],
     }),
   };
   const run = (body: string) =>
@@ -87,6 +152,7 @@ function world(over: { actor?: string; permission?: 'admin' | 'write' | 'read' |
       actor: over.actor ?? 'author',
       author: 'Author',
       headSha: '3f2a91c'.padEnd(40, '0'),
+      today: '2026-11-30',
       clientFor: () => client,
       permission: async () => {
         asked++;
@@ -180,6 +246,78 @@ describe('running commands', () => {
     await run('/npu-advise run\n/npu-advise status');
     expect(replies.join('\n')).toContain('写权限');
     expect(replies.join('\n')).toContain('个匹配');
+  });
+});
+
+describe('acknowledging', () => {
+  const as = (over: Over = {}) => world({ actor: 'm', permission: 'write', ...over });
+
+  it.each([
+    ['1', 'dataloader-stall-11111111||null'],
+    ['#1', 'dataloader-stall-11111111||null'],
+    ['dataloader-stall', 'dataloader-stall-11111111||null'],
+    ['DataLoader-Stall-1111', 'dataloader-stall-11111111||null'],
+    ['1,2', 'dataloader-stall-11111111,slow-rank-22222222||null'],
+    ['1、2 都已知道', 'dataloader-stall-11111111,slow-rank-22222222|都已知道|null'],
+    ['1 2', 'dataloader-stall-11111111,slow-rank-22222222||null'],
+    ['1 2 cards are swapped', 'dataloader-stall-11111111|2 cards are swapped|null'],
+    ['１，原因 很多', 'dataloader-stall-11111111|原因 很多|null'],
+    ['1 card is replaced until 2027-01-31', 'dataloader-stall-11111111|card is replaced|2027-01-31'],
+    ['1 until 2027/1/5', 'dataloader-stall-11111111||2027-01-05'],
+    ['1 已安排换卡 至2027年1月31日', 'dataloader-stall-11111111|已安排换卡|2027-01-31'],
+    ['1 已安排换卡　直到　２０２７－０１－３１', 'dataloader-stall-11111111|已安排换卡|2027-01-31'],
+    ['1 wait until next release', 'dataloader-stall-11111111|wait until next release|null'],
+    ['regression known', 'regression|known|null'],
+    ['all', 'dataloader-stall-11111111,slow-rank-22222222,regression-55555555,regression||null'],
+  ])('%s', async (words, expected) => {
+    const { run, replies } = as();
+    expect(await run(`/npu-advise ack ${words}`)).toBe('started');
+    expect(replies).toEqual([`ack ${expected}`]);
+  });
+
+  it.each([
+    ['', /Say which finding/],
+    ['9', /no finding 9; shown are 1 = `dataloader-stall-11111111`/],
+    ['slow-rank', /names several: 2 = `slow-rank-22222222`, 3 = `slow-rank-33333333`/],
+    ['datloader-stall', /did you mean `dataloader-stall`\?$/],
+    ['3', /muted by the settings already/],
+    ['4', /part of another cause; acknowledge that one \(open: 1, 2, 5\)/],
+    ['1 until tomorrow', /takes a day such as/],
+    ['1 until 2027-02-31', /takes a day such as/],
+    ['1 until 2026-11-29', /`2026-11-29` has passed/],
+    ['1 until 2028-11-30', /a year at most/],
+    ['@everyone', /Say which finding/],
+  ])('%j is refused with a reason', async (words, reason) => {
+    const { run, replies } = as();
+    expect(await run(`/npu-advise ack ${words}`)).toBe('refused');
+    expect(replies).toEqual([expect.stringMatching(reason)]);
+  });
+
+  it('is not for the author without the right to write', async () => {
+    const { run, replies } = world({ permission: 'read' });
+    expect(await run('/npu-advise ack 1')).toBe('refused');
+    expect(replies[0]).toContain('people who may write');
+    expect(await world({ permission: 'read', lang: 'zh' }).run('/npu-advise config')).toBe('refused');
+  });
+
+  it('is taken back by number, id or all, also of what is gone', async () => {
+    const { run, replies } = as({ acknowledged: ['dataloader-stall-11111111', 'gone-1'] });
+    expect(await run('/npu-advise unack 1\n/npu-advise unack gone-1\n/npu-advise unack all')).toBe('started');
+    expect(await run('/npu-advise unack 2\n/npu-advise unack 3\n/npu-advise unack 1 because')).toBe('refused');
+    expect(replies).toEqual([
+      'unack dataloader-stall-11111111',
+      'unack gone-1',
+      'unack dataloader-stall-11111111,gone-1',
+      'That is not acknowledged.',
+      'It is muted by the settings, not acknowledged.',
+      expect.stringContaining('takes a finding or `all`'),
+    ]);
+  });
+
+  it('before there is a report is refused, in Chinese', async () => {
+    const { run, replies } = as({ shown: null, lang: 'zh' });
+    expect(await run('/npu-advise ack 1\n/npu-advise suggest\n/npu-advise config')).toBe('refused');
+    expect(replies).toEqual(['本 PR 尚无报告。', '没有可提交的修改。', '配置无效。']);
   });
 });
 

@@ -16,6 +16,7 @@ import { type Analysis, failure, noProfile, sourceOf, tellProfile } from './make
 import { QUEUE_PR } from './merge-queue.ts';
 import { startProgress } from './progress.ts';
 import { type JobsStatement, type Publication, publish } from './publish.ts';
+import { recordMergeBase } from './record-branch.ts';
 import type { Target } from './request.ts';
 import { problemsIn, readSettings } from './settings.ts';
 
@@ -73,6 +74,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
     return 'published';
   }
 
+  await recordMergeBase(deps, octokit, target, pull, jobs);
   const progress = startProgress(deps, place, check.checkRunId, config.lang);
   const told = tellProfile(deps, octokit, analysis, { pull, candidate: search.candidate, job: job!, progress });
   const { statement, source } = await told.finally(() => progress.stop());
@@ -137,6 +139,7 @@ async function analyseJobs(
     if (found.some(isOpen) || (isNothing && !isAsked && analysis.run === null)) return 'waiting';
   }
 
+  await recordMergeBase(deps, octokit, target, publication.pull, touched);
   const progress = startProgress(deps, place, check.checkRunId, lang);
   const told: JobsStatement['jobs'][number][] = [];
   const source = new Map<string, string>();

@@ -54,9 +54,13 @@ const BUTTONS: Readonly<Record<CheckAction, Readonly<Record<Lang, { label: strin
     en: { label: 'Analyse again', description: 'Look for profiles of this commit again' },
     zh: { label: '重新分析', description: '重新查找该提交的 profile' },
   },
+  'ack-all': {
+    en: { label: 'Acknowledge all', description: 'Accept what is open until it grows' },
+    zh: { label: '全部确认', description: '确认所有待处理结果，直到耗时增长' },
+  },
   suggest: {
-    en: { label: 'Suggest changes', description: 'Post the changes as review suggestions' },
-    zh: { label: '给出修改建议', description: '以评审建议的形式给出代码修改' },
+    en: { label: 'Post suggestions', description: 'Post the changes as review suggestions' },
+    zh: { label: '提交修改建议', description: '以评审建议的形式提交代码修改' },
   },
 };
 

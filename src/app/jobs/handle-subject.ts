@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { StatusFacts } from '../../commands/command.ts';
+import type { StandingAcknowledgement, StatusFacts } from '../../commands/command.ts';
 import { executeCommands } from '../../commands/execute.ts';
 import { matchesAny } from '../../config/glob.ts';
 import { DEFAULT_CONFIG } from '../../config/schema.ts';
@@ -7,21 +7,23 @@ import { listArtifacts } from '../../github/artifacts.ts';
 import { type Octokit, PERMISSIONS, refusalOf, statusOf } from '../../github/client.ts';
 import type { Task } from '../../github/intake.ts';
 import { permissionOf, type Reaction, react } from '../../github/permission.ts';
-import { applyComment, listOwnComments } from '../../github/publish/comment.ts';
-import { findPullRequests, findPullRequestsOfHead, listRuns, readPullRequest } from '../../github/pull-requests.ts';
+import { findPullRequests, findPullRequestsOfHead, listRuns, type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
 import type { Lang } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
 import { prose } from '../../render/escape.ts';
 import type { WorkRequest } from '../../store/ports.ts';
+import { dateOf } from './accepted.ts';
 import { analysePullRequest, concludeOverdue, publishGivingUp } from './analyse-pull-request.ts';
 import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain } from './check-run.ts';
 import { checkSettings } from './check-settings.ts';
+import { acknowledgeFindings, standingClients } from './command-client.ts';
 import type { Dependencies } from './dependencies.ts';
 import { findWanted, isRunAccepted } from './find-profile.ts';
 import type { Analysis } from './make-report.ts';
 import { handleMergeGroup } from './merge-queue.ts';
 import { showPending } from './publish.ts';
 import { isBranchRun, recordBranchRun, requestRecording } from './record-branch.ts';
+import { giveReply } from './reply.ts';
 import { type AnalyseRequest, PullRequestRequest, type Target, TaskRequest } from './request.ts';
 import { readSettings } from './settings.ts';
 import { subjectOf } from './subject.ts';
@@ -59,11 +61,9 @@ async function handleRun(deps: Dependencies, task: TaskOf<'run-completed'>, orig
     deps.log.info({ repository: repository.id, run: run.id, sha: run.headSha }, 'run belongs to no open pull request');
     const check = await deps.store.checks.find(repository.id, run.headSha);
     if (check !== null) {
-      await concludeOpenCheck(
-        deps,
-        { target: { installationId, repository }, sha: run.headSha, pr: check.pr },
-        plainCheck('superseded', 'en'),
-      );
+      const pull = check.pr === 0 ? null : await readPullRequest(octokit, repository, check.pr);
+      const place = { target: { installationId, repository }, sha: run.headSha, pr: check.pr };
+      await concludeOpenCheck(deps, place, plainCheck(pull?.headSha === run.headSha ? 'closed' : 'superseded', 'en'));
     }
     return;
   }
@@ -103,7 +103,7 @@ async function handleHead(
     // The run may have finished before the pull request was opened; then there is something to analyse already.
     const common = { installationId, repository, pr: task.pr, headSha, run: null, isAsked: false, commentId: null };
     await requestAnalysis(deps, origin, common);
-    await showPending(deps, target, pull, config.lang);
+    await showPending(deps, target, pull, config);
   }
   if (pull.headSha === headSha) await checkSettings(deps, target, pull, config.lang);
 }
@@ -123,6 +123,11 @@ async function handleRerun(deps: Dependencies, task: TaskOf<'rerun'>, origin: st
     known === null ? await findPullRequestsOfHead(octokit, repository, headSha) : [await readPullRequest(octokit, repository, known.pr)];
   for (const pull of pulls) {
     if (pull === null) continue;
+    if (task.action === 'ack-all') {
+      const isDone = actor !== null && (await acknowledgeAll(deps, octokit, { target, pull, actor, headSha, origin }));
+      if (!isDone) await sayAgain(deps, { target, sha: headSha, pr: pull.number });
+      continue;
+    }
     const isHeard = actor === null || ((await mayAsk(octokit, repository, actor, pull.author)) && (await isWithinLimit(actor)));
     if (!isHeard) {
       deps.log.info(
@@ -141,6 +146,31 @@ async function handleRerun(deps: Dependencies, task: TaskOf<'rerun'>, origin: st
       await checkSettings(deps, target, pull, settings.ok ? settings.value.lang : 'en');
     }
   }
+}
+
+/** The button: everything that is open on the commit. Only for who may write, as it may open a gate. False: nothing was done. */
+async function acknowledgeAll(
+  deps: Dependencies,
+  octokit: Octokit,
+  { target, pull, actor, headSha, origin }: { target: Target; pull: PullRequest; actor: string; headSha: string; origin: string },
+): Promise<boolean> {
+  const { repository, installationId } = target;
+  const permission = await permissionOf(octokit, repository, actor);
+  const isAllowed = permission === 'write' || permission === 'admin';
+  if (!isAllowed || pull.headSha !== headSha || !(await takeAsk(deps, repository.id, actor, origin)).accepted) {
+    deps.log.info(
+      { repository: repository.id, pr: pull.number, actor },
+      'acknowledged without the right to, too often, or an older commit',
+    );
+    return false;
+  }
+  const state = await deps.store.pullRequests.find(repository.id, pull.number);
+  const open = state?.reportedSha === headSha ? (state.shown ?? []).filter((finding) => finding.state === 'open') : [];
+  if (open.length === 0) return false;
+  await acknowledgeFindings(deps, { target, pull, actor, headSha }, open, { reason: '', until: null });
+  const common = { installationId, repository, pr: pull.number, headSha, run: null, commentId: null };
+  await requestAnalysis(deps, origin, { ...common, isAsked: false, mayReuse: true });
+  return true;
 }
 
 /** The author of the pull request, or who may write to the repository at this moment. */
@@ -183,7 +213,21 @@ async function statusFacts(
     deadlineAt: check?.deadlineAt ?? null,
     patterns: config.artifacts,
     runs,
+    acknowledged: await standingAcknowledgements(deps, repository.id, pr),
   };
+}
+
+/** What is acknowledged and whether it still holds, as the last report shows it. */
+async function standingAcknowledgements(deps: Dependencies, repoId: number, pr: number): Promise<StandingAcknowledgement[]> {
+  const given = await deps.store.acknowledgements.of(repoId, pr);
+  const shown = (await deps.store.pullRequests.find(repoId, pr))?.shown ?? [];
+  const today = dateOf(deps.now());
+  return given.map((one) => {
+    const finding = shown.find(({ id }) => id === one.finding);
+    const isOver = one.until !== null && one.until < today;
+    const state = isOver ? 'ended' : finding === undefined ? 'absent' : finding.state === 'acknowledged' ? 'holds' : 'grown';
+    return { ...one, state };
+  });
 }
 
 const HOUR_MS = 3600 * 1000;
@@ -207,10 +251,10 @@ async function handleComment(deps: Dependencies, request: WorkRequest, stored: T
   if (pull === null) return;
   const app = await deps.github.identity();
   /** Answers once, however often the job is tried; `place`: which command of the comment. */
-  const reply = async (place: number | 'limit', text: string): Promise<void> => {
-    const marker = `<!-- npu-advisor:reply comment=${commentId} command=${place} -->`;
-    const given = await listOwnComments(octokit, repository, pr, app, marker);
-    if (given.length === 0) await applyComment(octokit, repository, pr, [{ op: 'create', body: `${marker}\n${text}` }]);
+  const reply = (place: number | 'limit', text: string, lang: Lang): Promise<void> => {
+    const line = typeof place === 'number' ? commands[place] : undefined;
+    const about = line === undefined ? `limit ${actor}` : [line.name, ...line.args].join(' ');
+    return giveReply(deps, octokit, target, { pr, app, commentId, place, about, text, actor, lang });
   };
   const heard = await takeAsk(deps, repository.id, actor, `comment/${commentId}`);
   if (!heard.accepted) {
@@ -218,7 +262,8 @@ async function handleComment(deps: Dependencies, request: WorkRequest, stored: T
     await react(octokit, repository, commentId, 'confused');
     if (!heard.isFirst) return;
     const settings = await readSettings(deps, target, pull.baseRef, octokit);
-    return reply('limit', limitText(deps.options.commandsPerHour, heard.againAt, settings.ok ? settings.value.lang : 'en'));
+    const spoken = settings.ok ? settings.value.lang : 'en';
+    return reply('limit', limitText(deps.options.commandsPerHour, heard.againAt, spoken), spoken);
   }
   const headSha = stored.headSha ?? pull.headSha;
   // Remembered before anything else: a later push must not change what was asked for.
@@ -227,23 +272,31 @@ async function handleComment(deps: Dependencies, request: WorkRequest, stored: T
   const settings = await readSettings(deps, target, pull.baseRef, octokit);
   const lang = settings.ok ? settings.value.lang : 'en';
 
+  // Each command of the comment is a request of its own.
+  const originOf = (index: number): string => (index === 0 ? `comment/${commentId}` : `comment/${commentId}/${index}`);
+  const config = settings.ok ? settings.value : DEFAULT_CONFIG;
+  const standing = standingClients(deps, { target, pull, octokit, actor, headSha, config }, async (index, request) => {
+    await requestAnalysis(deps, originOf(index), { installationId, repository, pr, headSha, run: null, commentId, ...request });
+  });
+
   const result = await executeCommands({
     lines: commands,
     lang,
     actor,
     author: pull.author,
     headSha,
+    today: dateOf(deps.now()),
     permission: () => permissionOf(octokit, repository, actor),
     clientFor: (index) => ({
-      reply: (text) => reply(index, text),
+      ...standing(index),
+      reply: (text) => reply(index, text, lang),
       async requestAnalysis(sha, wanted) {
         if (wanted !== null) {
           const reader = await deps.github.client(installationId, repository, PERMISSIONS.read);
           const found = await findWanted(reader, target, sha, wanted, settings.ok ? settings.value : DEFAULT_CONFIG);
           if ('problem' in found) return found.problem;
         }
-        // Each command of the comment is a request of its own.
-        const origin = index === 0 ? `comment/${commentId}` : `comment/${commentId}/${index}`;
+        const origin = originOf(index);
         const common = { installationId, repository, pr, run: null, isAsked: true, commentId };
         await requestAnalysis(deps, origin, { ...common, headSha: sha, wanted });
         return null;
@@ -282,6 +335,7 @@ function groupAnalyses(requests: readonly { request: WorkRequest; payload: Analy
         run: items.findLast(({ payload }) => payload.run !== null)?.payload.run ?? null,
         isAsked: items.some(({ payload }) => payload.isAsked),
         mayReuse: items.every(({ payload }) => payload.mayReuse || !payload.isAsked),
+        restates: items.some(({ payload }) => payload.mayReuse && !payload.isAsked),
         isRetry: items.some(({ request }) => request.attempts > 0),
       },
     };
@@ -350,7 +404,11 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
         if (payload.kind === 'overdue') await concludeOverdue(deps, target, pr, headSha);
         else {
           for (const check of await deps.store.checks.openOfPullRequest(repository.id, pr)) {
-            await concludeOpenCheck(deps, { target, sha: check.sha, pr }, plainCheck('closed', 'en'));
+            await concludeOpenCheck(
+              deps,
+              { target, sha: check.sha, pr },
+              plainCheck(check.sha === headSha ? 'closed' : 'superseded', 'en'),
+            );
           }
         }
         return payload.kind;
@@ -410,11 +468,20 @@ export async function handleSubject(deps: Dependencies, subject: string): Promis
     if (pending.length === 0) return;
     if (subject.startsWith('pull-request/')) await handlePullRequest(deps, pending, settle);
     else
-      for (const request of pending)
+      for (const same of groupTasks(pending)) {
         await settle(
-          [request],
-          () => handleTask(deps, request),
+          same,
+          () => handleTask(deps, same[0]!),
           async () => {},
         );
+      }
   }
+}
+
+/** What only says that something is there to be looked at; a hundred deliveries of it are one look. */
+const LOOKS = new Set(['head-changed', 'run-completed', 'merge-group']);
+
+function groupTasks(requests: readonly WorkRequest[]): WorkRequest[][] {
+  const keyOf = ({ id, kind, payload }: WorkRequest): string => (LOOKS.has(kind) ? JSON.stringify(payload) : String(id));
+  return [...Map.groupBy(requests, keyOf).values()];
 }

@@ -3,6 +3,7 @@ import { jobOfFinding } from '../../config/jobs.ts';
 import type { Config } from '../../config/schema.ts';
 import { PERMISSIONS } from '../../github/client.ts';
 import { type ChangedFile, listChangedFiles } from '../../github/diff.ts';
+import type { CheckAction } from '../../github/intake.ts';
 import { applyComment, COMMENT_MARKER, hashBody, listOwnComments, planComment } from '../../github/publish/comment.ts';
 import {
   listPostedSuggestions,
@@ -13,16 +14,19 @@ import {
   safeFingerprint,
 } from '../../github/publish/review.ts';
 import { type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
+import type { ShownFinding } from '../../model/acknowledgement.ts';
 import type { Lang } from '../../model/lang.ts';
 import { type Finding, Report } from '../../model/report.ts';
 import { renderCheck } from '../../render/check.ts';
 import { renderComment } from '../../render/comment.ts';
 import { renderJobsCheck, renderJobsComment } from '../../render/jobs.ts';
 import { renderReviewBody, renderReviewComment } from '../../render/review.ts';
+import { shownFindings } from '../../render/shown.ts';
 import { numberFindings } from '../../render/standing.ts';
 import { lacksBaseline } from '../../render/trend.ts';
 import type { CommentView, JobsComment } from '../../render/views.ts';
 import type { PostedFinding, PullRequestState } from '../../store/ports.ts';
+import { asAccepted } from './accepted.ts';
 import { buttons, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Target } from './request.ts';
@@ -62,6 +66,8 @@ export interface Publication {
   readonly suggestions: Config['suggestions'];
   /** A person asked: say it in a comment even when there is nothing to say. */
   readonly isAsked: boolean;
+  /** A person asked for the review with the changes. */
+  readonly wantsChanges?: boolean;
   readonly statement: Statement;
   /** Page of the check run, which holds the full report. */
   readonly checkUrl: string | null;
@@ -89,6 +95,11 @@ function findingsOf(statement: Statement): Finding[] {
   return reportsOf(statement).flatMap(({ findings }) => findings);
 }
 
+function shownIn(statement: Statement): ShownFinding[] {
+  if (statement.kind !== 'jobs') return reportsOf(statement).flatMap((report) => shownFindings(report, null));
+  return statement.jobs.flatMap((job) => reportsOf(job.statement).flatMap((report) => shownFindings(report, job.name)));
+}
+
 /** The statement's text: no signs of when it was made, so that equal findings give equal text. */
 function hashReports(reports: readonly Report[]): string {
   return createHash('sha256')
@@ -111,14 +122,20 @@ function suggestionUrls(report: Report, posted: readonly PostedSuggestion[]): Re
   return Object.fromEntries(pairs);
 }
 
+/** The first change of every finding, then the second ones: a review holds only a few. */
 function wantedSuggestions(reports: readonly Report[], lang: Lang, commentUrl: string | null): Suggestion[] {
   const numbered = reports.flatMap(({ findings }) => numberFindings(findings));
-  return numbered.flatMap(({ number, finding }) => {
-    const edit = finding.recommendations.flatMap((recommendation) => recommendation.edits).find(({ kind }) => kind === 'suggestion');
-    if (edit === undefined) return [];
-    const body = renderReviewComment(finding, edit, lang, { number, url: commentUrl });
-    return [{ fingerprint: finding.id, path: edit.file, startLine: edit.startLine, endLine: edit.endLine, body }];
+  const lists = numbered.map(({ number, finding }) => {
+    if (finding.acknowledged !== undefined) return [];
+    const edits = finding.recommendations.flatMap((recommendation) => recommendation.edits).filter(({ kind }) => kind === 'suggestion');
+    return edits.map((edit, i): Suggestion => {
+      const body = renderReviewComment(finding, edit, lang, { number, url: commentUrl });
+      const fingerprint = i === 0 ? finding.id : `${finding.id}.${i + 1}`;
+      return { fingerprint, path: edit.file, startLine: edit.startLine, endLine: edit.endLine, body };
+    });
   });
+  const most = Math.max(0, ...lists.map((list) => list.length));
+  return Array.from({ length: most }, (_, round) => lists.flatMap((list) => list.slice(round, round + 1))).flat();
 }
 
 /**
@@ -191,7 +208,7 @@ export async function publish(deps: Dependencies, publication: Publication): Pro
       ...saved,
       commentId: standing?.id ?? null,
       bodyHash: standing === null ? null : hashBody(body),
-      ...(hasReport ? { reportedSha: sha, findings, before } : {}),
+      ...(hasReport ? { reportedSha: sha, findings, before, shown: shownIn(statement) } : {}),
     };
     await deps.store.pullRequests.put(saved);
     if (operations.some(({ op }) => op === 'create')) await removeDuplicates();
@@ -220,15 +237,19 @@ export async function publish(deps: Dependencies, publication: Publication): Pro
   };
 
   deps.killPoint('between-comment-and-check');
-  const said = viewWith(null);
-  const annotatable = annotatableIn(publication.source);
-  const rendered = said.state === 'jobs' ? renderJobsCheck(said, annotatable) : renderCheck({ comment: said, annotatable });
-  await writeCheck(
-    deps,
-    place,
-    { ...rendered, actions: rendered.status === 'completed' ? buttons(mayBeSuggested() ? ['rerun', 'suggest'] : ['rerun'], lang) : [] },
-    hasReport,
-  );
+  const syncCheck = async (): Promise<void> => {
+    const said = viewWith(null);
+    const annotatable = annotatableIn(publication.source);
+    const rendered = said.state === 'jobs' ? renderJobsCheck(said, annotatable) : renderCheck({ comment: said, annotatable });
+    const isOpen = isCurrent && shownIn(statement).some(({ state: of }) => of === 'open');
+    const offered: CheckAction[] = [
+      'rerun',
+      ...(isOpen ? (['ack-all'] as const) : []),
+      ...(mayBeSuggested() ? (['suggest'] as const) : []),
+    ];
+    await writeCheck(deps, place, { ...rendered, actions: rendered.status === 'completed' ? buttons(offered, lang) : [] }, hasReport);
+  };
+  await syncCheck();
   deps.killPoint('after-check-updated');
 
   if (!isCurrent || !hasReport) return;
@@ -236,7 +257,9 @@ export async function publish(deps: Dependencies, publication: Publication): Pro
   const wanted = wantedSuggestions(reportsOf(statement), lang, commentUrl);
   if (wanted.length === 0) return;
   const files: ChangedFile[] = await listChangedFiles(octokit, repository, pull.number);
-  const chosen = planReview(wanted, posted, saved.suggested, files, sha);
+  // Once for each commit by itself; as often as somebody asks for them.
+  const earlier = publication.wantsChanges === true ? posted.map((one) => ({ ...one, sha: '' })) : posted;
+  const chosen = planReview(wanted, earlier, saved.suggested, files, sha);
   if (chosen.length === 0) return;
   // The diff was read after the head; if the head moved in between, GitHub's own check of commit and lines decides.
   const still = await readPullRequest(octokit, repository, pull.number);
@@ -253,21 +276,24 @@ export async function publish(deps: Dependencies, publication: Publication): Pro
   }
   saved = { ...saved, suggested: [...new Set([...saved.suggested, ...chosen.map(({ fingerprint }) => fingerprint)])].slice(-500) };
   await deps.store.pullRequests.put(saved);
-  // Second edit, without a mail to anyone: the rows of the comment now link to their suggestions.
+  // Second edit, without a mail to anyone: the rows of comment and check now link to their suggestions.
   posted = await listPostedSuggestions(octokit, repository, pull.number, app);
   await deps.store.database.exclusively(`comment/${repository.id}/${pull.number}`, syncComment);
+  await syncCheck();
 }
 
 /**
  * A new commit: the comment, if there is one, keeps the figures of the commit before and says that newer ones are on their way.
  */
-export async function showPending(deps: Dependencies, target: Target, pull: PullRequest, lang: Lang): Promise<void> {
+export async function showPending(deps: Dependencies, target: Target, pull: PullRequest, config: Config): Promise<void> {
   const { repository, installationId } = target;
   await deps.store.database.exclusively(`comment/${repository.id}/${pull.number}`, async () => {
     const state = await deps.store.pullRequests.find(repository.id, pull.number);
     if (state === null || state.commentId === null || state.reportedSha === null || state.reportedSha === pull.headSha) return;
     const kept = Report.safeParse(await deps.store.reports.latest(repository.id, state.reportedSha));
+    const { lang } = config;
     if (!kept.success || kept.data.lang !== lang) return;
+    const report = await asAccepted(deps, repository.id, pull.number, kept.data, { name: null, config });
     const octokit = await deps.github.client(installationId, repository, PERMISSIONS.publish);
     const app = await deps.github.identity();
     const [comment] = await listOwnComments(octokit, repository, pull.number, app, COMMENT_MARKER);
@@ -282,16 +308,16 @@ export async function showPending(deps: Dependencies, target: Target, pull: Pull
       sha: state.reportedSha,
       links: { htmlBase: pull.headHtmlUrl, report: (await deps.store.checks.find(repository.id, state.reportedSha))?.url ?? null },
       state: 'report',
-      report: kept.data,
-      reportHash: hashReports([kept.data]),
-      suggestions: suggestionUrls(kept.data, await listPostedSuggestions(octokit, repository, pull.number, app)),
+      report,
+      reportHash: hashReports([report]),
+      suggestions: suggestionUrls(report, await listPostedSuggestions(octokit, repository, pull.number, app)),
       previous: state.before,
-      baselineMissing: lacksBaseline(kept.data),
+      baselineMissing: lacksBaseline(report),
       fromFork: pull.headRepoId !== pull.baseRepoId,
       pendingSha: pull.headSha,
     });
     await applyComment(octokit, repository, pull.number, [{ op: 'update', id: comment.id, body }]);
-    await deps.store.pullRequests.put({ ...state, bodyHash: hashBody(body) });
+    await deps.store.pullRequests.put({ ...state, bodyHash: hashBody(body), shown: shownFindings(report, null) });
   });
 }
 

@@ -1,4 +1,5 @@
 import { keepDays } from '../../store/holdings.ts';
+import { dateOf } from './accepted.ts';
 import type { Dependencies } from './dependencies.ts';
 import { subjectOf } from './subject.ts';
 
@@ -22,8 +23,32 @@ export async function sweep(deps: Dependencies): Promise<void> {
     const payload = { kind: 'overdue', installationId: check.installationId, repository, pr: check.pr, headSha: check.sha };
     await store.requests.add({ subject, kind: 'overdue', origin: `${check.sha}@${check.deadlineAt}`, payload });
   }
+  await reopenEnded(deps);
   // The table of requests is the truth; a wake-up that was lost with a process is made up for here.
   for (const subject of await store.requests.pendingSubjects(BATCH)) await queue.pokeIfIdle(subject);
+}
+
+/** Since which day acknowledgements have been looked at whether they ended, ms. */
+const LOOKED = 'acknowledgements-looked-at';
+
+/** Once a day: what was acknowledged until yesterday is open again, and the pull request says so. */
+async function reopenEnded({ store, queue, now }: Dependencies): Promise<void> {
+  const today = dateOf(now());
+  const looked = await store.marks.read(LOOKED);
+  if (looked !== null && dateOf(looked) >= today) return;
+  for (const { repoId, owner, repo, pr, installationId, sha } of await store.acknowledgements.ended(looked === null ? '' : dateOf(looked), today)) {
+    const repository = { id: repoId, owner, name: repo };
+    const subject = subjectOf.pullRequest(repository, pr);
+    const common = { kind: 'analyse', installationId, repository, pr, headSha: sha, run: null, wanted: null, commentId: null };
+    await store.requests.add({
+      subject,
+      kind: 'analyse',
+      origin: `ended@${today}`,
+      payload: { ...common, isAsked: false, mayReuse: true },
+    });
+    await queue.poke(subject);
+  }
+  await store.marks.write(LOOKED, now());
 }
 
 /** Forgets what is old. */

@@ -9,6 +9,8 @@ export interface OwnComment {
   readonly id: number;
   readonly body: string;
   readonly url: string;
+  /** How many comments, of anybody, came after it. */
+  readonly after: number;
 }
 
 export interface DesiredComment {
@@ -33,7 +35,7 @@ export function hashBody(body: string): string {
  */
 export function planComment(
   desired: DesiredComment,
-  existing: readonly OwnComment[],
+  existing: readonly Omit<OwnComment, 'after'>[],
   posted: { id: number; hash: string } | null,
 ): CommentOperation[] {
   const [keep, ...surplus] = [...existing].sort((a, b) => a.id - b.id);
@@ -60,7 +62,9 @@ export async function listOwnComments(
   app: AppIdentity,
   marker: string,
 ): Promise<OwnComment[]> {
-  const own: OwnComment[] = [];
+  const own: Omit<OwnComment, 'after'>[] = [];
+  const place = new Map<number, number>();
+  let count = 0;
   const pages = octokit.paginate.iterator(octokit.rest.issues.listComments, {
     owner: repository.owner,
     repo: repository.name,
@@ -69,11 +73,12 @@ export async function listOwnComments(
   });
   for await (const { data } of pages) {
     for (const comment of data) {
+      place.set(comment.id, count++);
       if (!isOurs(comment, app) || !(comment.body ?? '').startsWith(marker)) continue;
       own.push({ id: comment.id, body: comment.body ?? '', url: comment.html_url });
     }
   }
-  return own.sort((a, b) => a.id - b.id);
+  return own.map((one) => ({ ...one, after: count - 1 - place.get(one.id)! })).sort((a, b) => a.id - b.id);
 }
 
 /** Somebody deleted a comment between our look and our edit: whoever tries again finds what is there now. */
