@@ -32,6 +32,9 @@ const ACCEPTS: readonly (readonly [name: string, accepts: (value: string) => boo
   ['HCCL_RDMA_TC', (v) => within(0, 255)(v) && integer(v) % 4 === 0, '0–252, / 4'],
 ];
 
+/** Variables that `wrongValues` looks at. */
+export const JUDGED_VARIABLES: readonly string[] = [...ACCEPTS.map(([name]) => name), 'PYTORCH_NPU_ALLOC_CONF', 'HCCL_INTRA_PCIE_ENABLE'];
+
 /** null: not recorded; '' recorded as unset. */
 const recorded = (env: Env, name: string): string | null => env[name]?.trim() ?? null;
 

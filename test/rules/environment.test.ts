@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { JobSpec } from '../../lab/simulator/index.ts';
-import type { Report } from '../../src/model/report.ts';
+import { codeFacts } from '../../src/facts/code/index.ts';
+import { jobFacts } from '../../src/facts/job/index.ts';
 import { wrongValues } from '../../src/model/environment-values.ts';
+import type { Report } from '../../src/model/report.ts';
 import { differences } from '../../src/rules/environment/values.ts';
 import { RULES } from '../../src/rules/index.ts';
+import { sourceTreeFrom } from '../../src/source/source-tree-from.ts';
 import { adviceOf } from '../remedies/situations.ts';
 import { analysePaths } from '../support/grid.ts';
 import { HAVE_PROFILES, PATHS, WHY_SKIPPED } from '../support/real-profiles.ts';
@@ -156,5 +159,34 @@ describe.skipIf(!HAVE_PROFILES)(`real captures${WHY_SKIPPED}`, () => {
 
   test('fragments without metadata: not applicable', async () => {
     expect(checkOf(await analysePaths([PATHS.gpt0]), RULE).outcome).toBe('notApplicable');
+  });
+});
+
+describe('what the profiler does not record may stand in a launch script', () => {
+  const detect = async (files: Readonly<Record<string, string>>, env: Readonly<Record<string, string>> = {}) => {
+    const { ranks: recorded } = await simulated(STARVED);
+    const ranks = recorded.map((rank) => ({ ...rank, settings: { ...rank.settings, env: { ...rank.settings.env, ...env } } }));
+    const rule = RULES.find(({ id }) => id === RULE)!;
+    return rule.detect(jobFacts(ranks), { minShare: 0.1 }, codeFacts(sourceTreeFrom({ files: Object.entries(files) })));
+  };
+  const OFF = { 'run.sh': '#!/bin/bash\nexport TASK_QUEUE_ENABLE=0\n' };
+
+  test('loud: the script turns the queue off, and the card starves', async () => {
+    expect(await detect(OFF)).toMatchObject({
+      outcome: 'findings',
+      findings: [
+        { hotspot: 'TASK_QUEUE_ENABLE', confidence: 'low', evidence: [{ message: { params: { place: 'run.sh:2', value: '0' } } }, {}] },
+      ],
+    });
+  });
+
+  test.each<[string, Readonly<Record<string, string>>, Readonly<Record<string, string>>]>([
+    ['the profile records another value', OFF, { TASK_QUEUE_ENABLE: '1' }],
+    ['files disagree', { ...OFF, 'other.sh': 'export TASK_QUEUE_ENABLE=2' }, {}],
+    ['only a default', { 'run.sh': 'export TASK_QUEUE_ENABLE=\u0024{TASK_QUEUE_ENABLE:-0}' }, {}],
+    ['a debug script', { 'debug.sh': 'export TASK_QUEUE_ENABLE=0' }, {}],
+    ['no script', {}, {}],
+  ])('quiet: %s', async (_, files, env) => {
+    expect((await detect(files, env)).outcome).not.toBe('findings');
   });
 });

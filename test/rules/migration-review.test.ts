@@ -1,10 +1,19 @@
 import { describe, expect, test } from 'vitest';
+import { diagnose } from '../../src/cli/analyze.ts';
+import { analyse } from '../../src/engine/analyse.ts';
 import { codeFacts } from '../../src/facts/code/index.ts';
 import { jobFacts } from '../../src/facts/job/index.ts';
+import { Report } from '../../src/model/report.ts';
 import type { RawFinding } from '../../src/model/rule.ts';
 import type { SourceTree } from '../../src/model/source-tree.ts';
+import { REMEDIES } from '../../src/remedies/index.ts';
+import { renderMarkdown } from '../../src/render/markdown.ts';
+import { renderText } from '../../src/render/text.ts';
 import { RULES } from '../../src/rules/index.ts';
+import { applyLineEdit } from '../../src/source/line-edit.ts';
 import { sourceTreeFrom } from '../../src/source/source-tree-from.ts';
+import { contextOf, findingOf } from '../remedies/situations.ts';
+import { DEFAULT_OPTIONS } from '../support/grid.ts';
 
 const RULE = RULES.find(({ id }) => id === 'migration-review')!;
 const NO_JOB = jobFacts([], [], {});
@@ -395,6 +404,7 @@ describe('quiet', () => {
       'CANN that fits',
       { Dockerfile: 'FROM ascendai/cann:8.5.0-910b-ubuntu22.04-py3.11\nRUN pip install torch==2.7.1 torch_npu==2.7.1.post2' },
     ],
+    ['a newer CANN, which mostly works', { Dockerfile: 'FROM ascendai/cann:8.5.0-910b\nRUN pip install torch_npu==2.5.1' }],
     ['settings that are right', { 'run.sh': 'export TASK_QUEUE_ENABLE=2\nexport HCCL_INTRA_ROCE_ENABLE=1\nexport HCCL_RDMA_TC=132' }],
     ['settings that cost time are no matter of this rule', { 'run.sh': 'export ASCEND_LAUNCH_BLOCKING=1\nexport TASK_QUEUE_ENABLE=0' }],
     ['a removed name where no version is known', `${NPU}torch_npu.npu_flash_attention(q)`],
@@ -417,5 +427,192 @@ describe('quiet', () => {
     });
     expect(detected(tree).length).toBeLessThanOrEqual(30);
     expect(performance.now() - started).toBeLessThan(6_000);
+  });
+});
+
+describe('a pull request', () => {
+  /** A file of which a patch replaces the lines from `line` on. */
+  function changed(path: string, before: string, removed: readonly string[], added: readonly string[], after = ''): SourceTree {
+    const start = before.split('\n').length;
+    const patch = [
+      `@@ -${start},${removed.length} +${start},${added.length} @@`,
+      ...removed.map((l) => `-${l}`),
+      ...added.map((l) => `+${l}`),
+    ].join('\n');
+    return sourceTreeFrom({ files: [[path, `${before}${added.join('\n')}\n${after}`]], patches: [[path, patch]] });
+  }
+
+  test('only changed lines are looked at', () => {
+    const bad = 'y = torch_npu.npu_matmul(a, b)\n';
+    expect(told(changed('a.py', `${NPU}${bad}`, [], ['x = torch_npu.npu_matmul(a, b)'], bad))).toEqual([
+      'unknown-name torch_npu.npu_matmul a.py:4',
+    ]);
+    const tree = sourceTreeFrom({
+      files: [
+        ['a.py', `${NPU}${bad}`],
+        ['requirements.txt', 'torch_npu==1.12.0\n'],
+        ['run.sh', 'export HCCL_RDAM_TC=1\n'],
+      ],
+      patches: [['b.py', '@@ -0,0 +1 @@\n+x']],
+    });
+    expect(told(tree)).toEqual([]);
+    expect(RULE.detect(NO_JOB, {}, codeFacts(tree))).toMatchObject({ outcome: 'pass' });
+  });
+
+  test('a call over several lines counts when one of them is changed; removed and context lines do not', () => {
+    const call = 'torch_npu.optim.NpuFusedAdamW(\n    p,\n';
+    expect(told(changed('a.py', `${NPU}o = ${call}`, ['    lr=1)'], ['    momentum=0.9)']))).toEqual([
+      'unknown-keyword torch_npu.optim.NpuFusedAdamW(momentum) a.py:3',
+    ]);
+    const context = `@@ -1,4 +1,4 @@\n import torch\n import torch_npu\n-x = 1\n+x = 2\n y = torch_npu.npu_matmul(a, b)`;
+    expect(
+      told(sourceTreeFrom({ files: [['a.py', `${NPU}x = 2\ny = torch_npu.npu_matmul(a, b)\n`]], patches: [['a.py', context]] })),
+    ).toEqual([]);
+  });
+
+  test('settings and versions: when the pull request touches one of them', () => {
+    expect(told(changed('requirements.txt', 'torch_npu==2.5.1\n', ['torch==2.5.1'], ['torch==2.6.0']))).toEqual([
+      'torch-pair torch_npu==2.5.1 requirements.txt:2',
+    ]);
+    expect(told(changed('run.sh', 'export HCCL_INTRA_PCIE_ENABLE=1\n', [], ['export HCCL_INTRA_ROCE_ENABLE=1']))).toHaveLength(2);
+    expect(told(changed('run.sh', 'export TASK_QUEUE_ENABLE=7\n', [], ['echo']))).toEqual([]);
+  });
+
+  test.each<[what: string, removed: string[], added: string[], told: string[]]>([
+    ['transpose → view', ['    y = x.transpose(1, 2)'], ['    y = x.view(b, s, n)'], ['unequal-rewrite transpose a.py:5']],
+    [
+      'transpose → contiguous + view',
+      ['    y = x.transpose(1, 2).contiguous()'],
+      ['    y = x.contiguous().view(b, s, n)'],
+      ['unequal-rewrite transpose a.py:5'],
+    ],
+    [
+      'permute → reshape in a longer line',
+      ['    y = f(x.permute(0, 2, 1), w)'],
+      ['    y = f(x.reshape(b, s, -1), w)'],
+      ['unequal-rewrite permute a.py:5'],
+    ],
+    ['transpose → a private format', ['    y = x.transpose(1,2)'], ['    y = x.npu_format_cast(3)'], ['unequal-rewrite transpose a.py:5']],
+    [
+      'with a new line before',
+      ['    y = x.transpose(1, 2)'],
+      ['    z = 1', '    y = x.view(b, s, n)'],
+      ['unequal-rewrite transpose a.py:6'],
+    ],
+    [
+      'the mask of the fused attention',
+      ['    o = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)'],
+      ['    o = torch_npu.npu_fusion_attention(q, k, v, n, "BNSD", atten_mask=mask)[0]'],
+      ['inverted-argument atten_mask a.py:5'],
+    ],
+    [
+      'its dropout',
+      ['    o = F.scaled_dot_product_attention(q, k, v,', '        dropout_p=p)'],
+      ['    o = torch_npu.npu_fusion_attention(q, k, v, n, "BNSD",', '        keep_prob=p)[0]'],
+      ['inverted-argument keep_prob a.py:5'],
+    ],
+    ['quiet: transpose dropped', ['    y = x.transpose(1, 2)'], ['    y = x'], []],
+    [
+      'quiet: transpose kept beside a view',
+      ['    y = x.transpose(1, 2).contiguous().view(b, n)'],
+      ['    y = x.transpose(1, 2).reshape(b, n)'],
+      [],
+    ],
+    ['quiet: something else on the line changed, too', ['    y = x.transpose(1, 2)'], ['    y = w.view(b, s, n)'], []],
+    ['quiet: view → transpose', ['    y = x.view(b, s, n)'], ['    y = x.transpose(1, 2)'], []],
+    ['quiet: a comment', ['    y = x.transpose(1, 2)'], ['    # y = x.view(b, s, n)'], []],
+    ['quiet: a string', ['    y = "x.transpose(1, 2)"'], ['    y = "x.view(b, s, n)"'], []],
+    [
+      'quiet: the mask is turned',
+      ['    o = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)'],
+      ['    o = torch_npu.npu_fusion_attention(q, k, v, n, "BNSD", atten_mask=~mask)[0]'],
+      [],
+    ],
+    [
+      'quiet: what is kept is computed',
+      ['    o = F.scaled_dot_product_attention(q, k, v, dropout_p=p)'],
+      ['    o = torch_npu.npu_fusion_attention(q, k, v, n, "BNSD", keep_prob=1.0 - p)[0]'],
+      [],
+    ],
+  ])('rewrites: %s', (_, removed, added, expected) => {
+    expect(
+      told(changed('a.py', `${NPU}import torch.nn.functional as F\ndef f(x, w, b, s, n):\n`, removed, added, '    return y\n')),
+    ).toEqual(expected);
+  });
+
+  test('rewrites in a file that does not speak to NPUs are no matter of this rule', () => {
+    expect(told(changed('a.py', 'import torch\n', ['y = x.transpose(1, 2)'], ['y = x.view(b, s, n)']))).toEqual([]);
+  });
+});
+
+describe('edits', () => {
+  const FILE = `${DIST}from torch_npu.amp import autocast  # half\nlocal_rank = 0\nrank = dist.get_rank()\nm = torch.nn.parallel.DistributedDataParallel(\n    m,\n    device_ids=[rank],\n)\nopt = torch_npu.optim.NpuFusedSGD(p, lr=1)\nopt.zero_grad(set_to_none=True)\ny = torch_npu.npu_matmul(a, b)\ndist.init_process_group(backend='nccl')\n`;
+  const patch = `@@ -0,0 +1,${FILE.split('\n').length} @@\n${FILE.split('\n')
+    .map((line) => `+${line}`)
+    .join('\n')}`;
+  const advised = (tree: SourceTree) =>
+    detected(tree).flatMap(({ remedies, sites }) => {
+      const { id, params } = remedies[0]!;
+      return REMEDIES.get(id)!
+        .advise(findingOf(), contextOf({ params, source: tree, sites: sites! }))!
+        .edits.map(({ kind, after }) => [kind, after]);
+    });
+
+  test('true names are one click inside the diff; what changes more is shown', () => {
+    expect(advised(sourceTreeFrom({ files: [['a.py', FILE]], patches: [['a.py', patch]] }))).toEqual([
+      ['suggestion', 'from torch_npu.npu.amp import autocast  # half'],
+      ['suggestion', 'y = torch.matmul(a, b)'],
+      ['comment-only', "dist.init_process_group(backend='hccl')"],
+      ['suggestion', '    device_ids=[local_rank],'],
+      ['suggestion', 'opt.zero_grad()'],
+    ]);
+  });
+
+  test('outside a diff nothing is one click, and applied edits leave nothing to find', () => {
+    const tree = whole({ 'a.py': FILE });
+    expect(new Set(advised(tree).map(([kind]) => kind))).toEqual(new Set(['comment-only']));
+    let text = FILE;
+    for (const { sites } of detected(tree))
+      for (const { edit } of sites!) text = edit === null ? text : (applyLineEdit(text, edit) ?? text);
+    expect(told(whole({ 'a.py': text }))).toEqual([]);
+  });
+
+  test.each([
+    ['import torch_npu.amp as amp', 'import torch_npu.npu.amp as amp'],
+    ['from torch_npu import amp', 'from torch_npu.npu import amp'],
+    ['from torch_npu import amp, profiler', null],
+    ['from torch_npu import amp as a', 'from torch_npu.npu import amp as a'],
+    ['import torch_npu as tn\nx = tn.amp.autocast()', 'x = tn.npu.amp.autocast()'],
+    ['from torch_npu import npu_matmul\nx = npu_matmul(a, b)', null],
+    ['import torch_npu\nx = torch_npu.npu_matmul(a, b)', null],
+    ['from torch_npu.contrib import ModulationDeformConv', null],
+  ])('%s → %s', (text, after) => {
+    const edits = detected(whole({ 'a.py': text })).flatMap(({ sites }) => sites!.map(({ edit }) => edit?.after ?? null));
+    expect(edits).toEqual([after]);
+  });
+});
+
+describe('a repository without a profile', () => {
+  const tree = whole({ 'a.py': 'from torch_npu.amp import autocast', 'run.sh': 'export HCCL_RDAM_TC=1' });
+
+  test.each(['en', 'zh'] as const)('the report is whole, and can be shown (%s)', async (lang) => {
+    const report = Report.parse(await analyse({ sources: [], options: { ...DEFAULT_OPTIONS, lang }, source: tree }));
+    expect(report.verdict.outcome).toBe('no-data');
+    expect(report.findings.map(({ rule, severity, saving }) => [rule, severity, saving])).toEqual([
+      ['migration-review', 'high', null],
+      ['migration-review', 'medium', null],
+    ]);
+    expect(report.findings[0]!.locations).toEqual([{ file: 'a.py', line: 1, symbol: null, provenBy: 'syntax' }]);
+    expect(report.checked.map(({ rule }) => rule).sort()).toEqual(RULES.map(({ id }) => id).sort());
+    expect(report.checked.filter(({ outcome }) => outcome !== 'notApplicable').map(({ rule }) => rule)).toEqual(['migration-review']);
+    for (const text of [renderText(report, { color: false, width: 100 }), renderMarkdown(report)]) expect(text).toContain('torch_npu.amp');
+  });
+
+  test('nothing wrong, and no repository either', async () => {
+    const report = await analyse({ sources: [], options: DEFAULT_OPTIONS, source: whole({ 'a.py': 'import torch_npu' }) });
+    expect(report.verdict.text).toBe('No profile, only the source was read: nothing wrong was found');
+    await expect(analyse({ sources: [], options: DEFAULT_OPTIONS, source: null })).rejects.toThrow();
+    await expect(diagnose([], {})).rejects.toMatchObject({ code: 'usage' });
+    expect(RULE.detect(NO_JOB, {}, null)).toMatchObject({ outcome: 'notApplicable' });
   });
 });

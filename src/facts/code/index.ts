@@ -1,13 +1,14 @@
 import type { CodeFacts, CodeSetting, Occurrence } from '../../model/code.ts';
+import { JUDGED_VARIABLES } from '../../model/environment-values.ts';
 import { NON_EXISTENT } from '../../model/npu-names.ts';
 import type { SourceTree } from '../../model/source-tree.ts';
 import { type Setting, settingsIn, settingsOf } from '../../source/launch/settings.ts';
 import { isPython } from '../../source/readable-paths.ts';
 import { distributedOccurrences, rankOccurrences } from './distributed.ts';
-import { callOccurrences, nameOccurrences } from './names.ts';
-import { isForeign, type NpuFile, npuFileOf } from './npu-file.ts';
+import { CALL_WORDS, callOccurrences, NAME_WORDS, nameOccurrences } from './names.ts';
+import { isForeign, type NpuFile, npuFileOf, speaksToNpus } from './npu-file.ts';
 import { profilingOccurrences } from './profiling.ts';
-import { rewriteOccurrences } from './rewrites.ts';
+import { mayRewrite, rewriteOccurrences } from './rewrites.ts';
 import { formatOccurrences, fusedOccurrences, gradientOccurrences, precisionOccurrences, scriptOccurrences } from './training.ts';
 import { versionFacts } from './versions.ts';
 
@@ -57,14 +58,9 @@ function migrationOf(tree: SourceTree): CodeFacts['migration'] {
     for (const path of tree.paths) {
       if (!isPython(path) || isForeign(path) || !touches(tree, path)) continue;
       files++;
-      const file = npuFileOf(tree, path);
-      if (file === null) continue;
-      npuFiles++;
-      occurrences.push(
-        ...[...occurrencesIn(file, isTransferred), ...rewriteOccurrences(file, tree.changes?.get(path) ?? [])].filter(({ site }) =>
-          isChanged(tree, site.file, site.startLine, site.endLine),
-        ),
-      );
+      const { isNpu, found } = occurrencesIn(tree, path, isTransferred);
+      if (isNpu) npuFiles++;
+      occurrences.push(...found.filter(({ site }) => isChanged(tree, site.file, site.startLine, site.endLine)));
       if (occurrences.length > MAX_OCCURRENCES) break;
     }
   }
@@ -77,19 +73,38 @@ function migrationOf(tree: SourceTree): CodeFacts['migration'] {
   };
 }
 
-function occurrencesIn(file: NpuFile, isTransferred: boolean): Occurrence[] {
-  return [
-    ...nameOccurrences(file),
-    ...callOccurrences(file),
-    ...distributedOccurrences(file, isTransferred),
-    ...rankOccurrences(file),
-    ...profilingOccurrences(file, isTransferred),
-    ...precisionOccurrences(file),
-    ...fusedOccurrences(file),
-    ...gradientOccurrences(file),
-    ...formatOccurrences(file),
-    ...scriptOccurrences(file),
-  ];
+interface Check {
+  /** A cheap look at the text: what it may be worth parsing for. */
+  readonly mayMatter: (text: string) => boolean;
+  readonly find: (file: NpuFile, isTransferred: boolean) => Occurrence[];
+}
+
+const CHECKS: readonly Check[] = [
+  { mayMatter: (text) => NAME_WORDS.test(text), find: nameOccurrences },
+  { mayMatter: (text) => CALL_WORDS.test(text), find: callOccurrences },
+  { mayMatter: (text) => /["']nccl["']|(?<!Distributed)DataParallel\b/.test(text), find: distributedOccurrences },
+  {
+    mayMatter: (text) => /\bget_rank\b|["']RANK["']/.test(text) && /device_ids|set_device|npu:\{|cuda:\{/.test(text),
+    find: rankOccurrences,
+  },
+  { mayMatter: (text) => /\bprofile\(|\bprofiler\b/.test(text), find: profilingOccurrences },
+  { mayMatter: (text) => text.includes('autocast') && text.includes('.backward('), find: precisionOccurrences },
+  { mayMatter: (text) => text.includes('GradScaler') && /\bfused\b/.test(text), find: fusedOccurrences },
+  { mayMatter: (text) => text.includes('set_to_none') && text.includes('NpuFused'), find: gradientOccurrences },
+  { mayMatter: (text) => /npu_format_cast|allow_internal_format/.test(text), find: formatOccurrences },
+  { mayMatter: (text) => text.includes('transfer_to_npu') && /\bscript(_method)?\b/.test(text), find: scriptOccurrences },
+];
+
+/** What the checks find in one file; a permutation may have been rewritten in any changed one. */
+function occurrencesIn(tree: SourceTree, path: string, isTransferred: boolean): { readonly isNpu: boolean; readonly found: Occurrence[] } {
+  const text = tree.read(path) ?? '';
+  if (!speaksToNpus(text)) return { isNpu: false, found: [] };
+  const checks = CHECKS.filter(({ mayMatter }) => mayMatter(text));
+  const blocks = (tree.changes?.get(path) ?? []).filter(mayRewrite);
+  if (checks.length === 0 && blocks.length === 0) return { isNpu: true, found: [] };
+  const file = npuFileOf(tree, path);
+  if (file === null) return { isNpu: true, found: [] };
+  return { isNpu: true, found: [...checks.flatMap(({ find }) => find(file, isTransferred)), ...rewriteOccurrences(file, blocks)] };
 }
 
 /** Environment variables that nothing reads because of their spelling. */
@@ -115,12 +130,11 @@ function misspelt(tree: SourceTree): Occurrence[] {
   );
 }
 
+const JUDGED = new RegExp(`\\b(?:${JUDGED_VARIABLES.join('|')})\\b`);
+
 function changedSettingsOf(tree: SourceTree): CodeSetting[][] {
   return tree.paths
-    .filter(
-      (path) =>
-        !isForeign(path) && touches(tree, path) && /HCCL_|ASCEND_|TASK_QUEUE|NPU|ACLNN|STREAMS_PER_DEVICE/.test(tree.read(path) ?? ''),
-    )
+    .filter((path) => !isForeign(path) && touches(tree, path) && JUDGED.test(tree.read(path) ?? ''))
     .map((path) => settingsIn(tree, path).map(toSetting))
     .filter((settings) => settings.length > 0 && settings.some(({ file, line }) => isChanged(tree, file, line, line)));
 }

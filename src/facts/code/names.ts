@@ -58,7 +58,22 @@ function* mentionsOf(file: NpuFile): Generator<Mention> {
   }
 }
 
+/** Last parts that are ordinary words need their module beside them. */
+const ORDINARY: Readonly<Record<string, string>> = {
+  data: 'torch_npu\\.utils\\b.*\\bdata',
+  pipeline: 'contrib\\b.*\\bpipeline',
+  profile: 'npu\\.profile',
+  NPU: 'ProfilerActivity',
+  slice: 'torch\\.slice',
+};
+const lastPart = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
+
 const ALL = [...UNKNOWN.keys(), ...DEPRECATED_NAMES.keys(), ...REMOVED_NAMES.keys()];
+
+/** Without one of these words a file mentions none of the names. */
+export const NAME_WORDS = new RegExp(
+  `\\b(?:${[...new Set([...ALL, 'apex'].map(lastPart))].map((part) => ORDINARY[part] ?? part).join('|')})\\b`,
+);
 
 /** Names that are not there, no longer there, or not for long. */
 export function nameOccurrences(file: NpuFile): Occurrence[] {
@@ -139,6 +154,9 @@ const FUSED = ['Adadelta', 'Adam', 'AdamP', 'AdamW', 'BertAdam', 'Lamb', 'RMSpro
 const NOT_FUSED = ['fused', 'foreach', 'maximize', 'capturable', 'differentiable'];
 /** Results are tuples, whose first member is the tensor. */
 const TUPLES = ['torch_npu.npu_fusion_attention', 'torch_npu.npu_rms_norm', 'torch_npu.npu_group_norm_silu', 'torch_npu.npu_add_rms_norm'];
+
+/** The same for calls. */
+export const CALL_WORDS = /NpuFused|\bnpu_(?:fusion_attention|rms_norm|group_norm_silu|add_rms_norm)\b|\.prefetch\(/;
 
 /** Arguments that the callable does not take, and results that are not what the code takes them for. */
 export function callOccurrences(file: NpuFile): Occurrence[] {

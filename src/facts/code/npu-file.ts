@@ -5,6 +5,7 @@ import { replaceNode } from '../../source/edit-statement.ts';
 import { applySteps } from '../../source/edit-tree.ts';
 import { bindingsFor, type Names, namesOf, resolveName } from '../../source/names.ts';
 import { parseOnce } from '../../source/python-files.ts';
+import { parsePython } from '../../source/python-parser.ts';
 import { isAside } from '../../source/readable-paths.ts';
 import { ascend, descend, type PyModule, type PyNode, partsOf, spanOf, textOf } from '../../source/syntax-tree.ts';
 
@@ -29,11 +30,14 @@ export function isForeign(path: string): boolean {
   return isAside(path.replaceAll(/(^|\/)(examples?|demos?)(?=\/)/gi, '$1x'));
 }
 
-/** The file, if it speaks to NPUs and can be parsed without an error. */
+export function speaksToNpus(text: string): boolean {
+  return MENTIONS_NPU.test(text);
+}
+
+/** The file, if it can be parsed without an error. */
 export function npuFileOf(tree: SourceTree, path: string): NpuFile | null {
-  const text = tree.read(path);
-  if (text === null || !MENTIONS_NPU.test(text)) return null;
-  const module = parseOnce(tree, path);
+  // Without a diff there may be hundreds of files: their trees are not kept.
+  const module = tree.changes === undefined ? parsePython(path, tree.read(path) ?? '').module : parseOnce(tree, path);
   if (module === null || module.brokenLines.length > 0) return null;
   const names = namesOf(module);
   let usesNpu = false;

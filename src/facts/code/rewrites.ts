@@ -13,6 +13,14 @@ const PERMUTES = /\.(transpose|permute|swapaxes|swapdims)\(([^()]*)\)(?:\.contig
 /** What relabels memory instead of moving it, or changes the private storage only. */
 const RELABELS = /(?:\.contiguous\(\))?\.(view|reshape|npu_format_cast)\(([^()]*(?:\([^()]*\)[^()]*)*)\)/g;
 
+/** A block worth a look: something permuted or masked went, and something that may stand in for it came. */
+export function mayRewrite({ removed, added }: ChangeBlock): boolean {
+  return (
+    removed.some((line) => /transpose|permute|swap|scaled_dot_product_attention/.test(line)) &&
+    added.some((line) => /view|reshape|npu_format_cast|npu_fusion_attention|keep_prob|atten_mask/.test(line))
+  );
+}
+
 /**
  * Changes of the pull request that replace a permutation by something that keeps the order of the numbers. The rest of the
  * line has to be the same, so that nothing else can make up for it.

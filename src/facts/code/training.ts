@@ -1,5 +1,7 @@
 import type { Occurrence } from '../../model/code.ts';
 import { argumentOf, findMethodCalls, type PyCall } from '../../source/calls.ts';
+import { dropOnlyKeyword } from '../../source/edit-call.ts';
+import { applySteps } from '../../source/edit-tree.ts';
 import { replaceLiteral } from '../../source/replace-literal.ts';
 import { descend, lineAt, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
 import { certainCalls, certainName, functionAround, isGuarded, isSwitched, madeBy, type NpuFile, siteOf } from './npu-file.ts';
@@ -104,7 +106,8 @@ export function gradientOccurrences(file: NpuFile): Occurrence[] {
     const made = object ? madeBy(file, object) : null;
     const name = made?.kind === 'call' ? certainName(file, made.children[0]!) : null;
     if (given?.text !== 'True' || name === null || !/^torch_npu\.optim\.NpuFused\w+$/.test(name) || isGuarded(module, call.node)) return [];
-    const { edit } = replaceLiteral(module, call, 'set_to_none', 'True', 'False');
+    const { steps } = dropOnlyKeyword(call, 'set_to_none');
+    const edit = steps === null ? null : applySteps(module, steps).edit;
     return [{ kind: 'gradients-set-to-none', name: name, replacement: null, confidence: 'high', site: siteOf(module, call.node, edit) }];
   });
 }

@@ -68,14 +68,14 @@ export function versionFacts(tree: SourceTree, isChanged: (file: string, first: 
     }
     if (cann === null || !touched(cann, torchNpu)) continue;
     const pairing = pairingOf(torchNpu.version, cann.version);
-    if (pairing.outcome !== 'never') continue;
+    // A newer CANN mostly works; an older one lacks operators that the package calls.
+    if (pairing.outcome !== 'never' || pairing.cann === 'newer') continue;
     occurrences.push({
       kind: 'cann-pair',
       name: torchNpu.text,
       replacement: null,
       confidence: 'medium',
-      severity: pairing.cann === 'older' ? 'medium' : 'info',
-      params: { cann: cann.version, expected: pairing.expected.join(','), torchNpu: torchNpu.version, age: pairing.cann },
+      params: { cann: cann.version, expected: pairing.expected.join(','), torchNpu: torchNpu.version },
       site: at(cann),
     });
   }

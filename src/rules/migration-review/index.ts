@@ -139,8 +139,8 @@ const KINDS: Readonly<Record<MigrationKind, Kind>> = {
     why: { en: 'the same file asks for {torch:code}', zh: '同一文件要求 {torch:code}' },
   },
   'cann-pair': {
-    severity: 'info',
-    title: { en: '{name:code} and CANN {cann:code} were never released together', zh: '{name:code} 与 CANN {cann:code} 从未配套发布' },
+    severity: 'medium',
+    title: { en: 'CANN {cann:code} is older than {name:code} expects', zh: 'CANN {cann:code} 低于 {name:code} 的配套版本' },
     why: { en: 'it came out with CANN {expected:code}', zh: '其配套的 CANN 为 {expected:code}' },
   },
   'unknown-variable': {
@@ -248,7 +248,8 @@ function findingOf(key: string, list: readonly Occurrence[], version: string | n
   };
 }
 
-function linesOf(sites: readonly CodeSite[]): RawEvidence[] {
+function linesOf(all: readonly CodeSite[]): RawEvidence[] {
+  const sites = [...new Map(all.map((site) => [`${site.file}:${site.startLine}`, site])).values()];
   const evidence = sites.slice(0, MAX_PLACES).map(
     ({ file, startLine, text }): RawEvidence => ({
       message: {
