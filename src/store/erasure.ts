@@ -53,10 +53,15 @@ export function repositories(db: Database, now: () => number): Repositories {
       );
     },
     async list() {
-      const rows = await db.query<{ repo_id: number | string; installation_id: number | string }>(
-        'SELECT repo_id, installation_id FROM npu_advisor.repositories ORDER BY repo_id',
+      const rows = await db.query<{ repo_id: number | string; installation_id: number | string; owner: string; name: string }>(
+        'SELECT repo_id, installation_id, owner, name FROM npu_advisor.repositories ORDER BY repo_id',
       );
-      return rows.map((row) => ({ repoId: Number(row.repo_id), installationId: Number(row.installation_id) }));
+      return rows.map((row) => ({
+        repoId: Number(row.repo_id),
+        installationId: Number(row.installation_id),
+        owner: row.owner,
+        name: row.name,
+      }));
     },
   };
 }
@@ -110,18 +115,35 @@ export function erasures(db: Database, now: () => number): Erasures {
     },
     async erase(removal, againAt) {
       const ids = await repositoriesOf(removal);
+      let rows = 0;
       await db.transaction(async (sql) => {
         for (const id of ids) {
           for (const { table, ofRepository } of HOLDINGS) {
-            if (ofRepository !== null) await sql.query(`DELETE FROM ${sqlName(table)} WHERE ${ofRepository}`, [id]);
+            if (ofRepository === null) continue;
+            const [gone] = await sql.query<{ n: number | string }>(
+              `WITH gone AS (DELETE FROM ${sqlName(table)} WHERE ${ofRepository} RETURNING 1) SELECT count(*) AS n FROM gone`,
+              [id],
+            );
+            rows += Number(gone?.n ?? 0);
+          }
+          // Where it was is forgotten by now, so the second pass must know which repositories there were.
+          if (removal.repoId === null) {
+            await sql.query(
+              `INSERT INTO npu_advisor.erasures (installation_id, repo_id, asked_at, due_at, erased_at) VALUES ($1, $2, $3, $4, $5)
+               ON CONFLICT (installation_id, repo_id) DO NOTHING`,
+              [removal.installationId, id, removal.askedAt, againAt, now()],
+            );
           }
         }
         if (removal.repoId === null) await sql.query('DELETE FROM npu_advisor.installations WHERE id = $1', [removal.installationId]);
         await sql.query(`UPDATE npu_advisor.erasures SET erased_at = $3, due_at = $4 WHERE ${where}`, [...keyOf(removal), now(), againAt]);
       });
-      return ids.length;
+      return rows;
     },
-    compact: () => db.compact(HOLDINGS.filter(({ ofRepository }) => ofRepository !== null).map(({ table }) => sqlName(table))),
+    compact: () => {
+      const told = HOLDINGS.filter(({ table, ofRepository }) => ofRepository !== null || table === 'installations');
+      return db.compact(told.map(({ table }) => sqlName(table)));
+    },
   };
 }
 

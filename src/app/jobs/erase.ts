@@ -22,7 +22,7 @@ async function isConfirmed({ github, log, now }: Dependencies, removal: Removal)
   return now() - removal.askedAt > CONFIRM_MS ? true : null;
 }
 
-/** Erases what is held of repositories the App was removed from. Returns how many repositories that were. */
+/** Erases what is held of repositories the App was removed from. Returns how many rows went. */
 export async function eraseRemoved(deps: Dependencies): Promise<number> {
   const { erasures } = deps.store;
   let count = 0;

@@ -34,6 +34,8 @@ export interface Jobs {
   readonly dataDir: string;
   /** Errors and warnings that were logged. */
   readonly log: string[];
+  /** Taking erased bytes out of the files takes long; only where files are looked at. */
+  compacts: boolean;
   advance(ms: number): void;
   /** What GitHub would send now. */
   make<Event extends keyof WebhookRequests>(event: Event, request: WebhookRequests[Event], options?: { sender?: string }): Promise<Spooled>;
@@ -64,8 +66,12 @@ export async function openJobs(options: Partial<Dependencies['options']> = {}): 
     onError: () => undefined,
   });
   const subjects = new Set<string>();
+  const store = createStore(opened.store.database, now);
+  const compact = async (): Promise<void> => {
+    if (jobs.compacts) await store.erasures.compact();
+  };
   const deps: Dependencies = {
-    store: createStore(opened.store.database, now),
+    store: { ...store, erasures: { ...store.erasures, compact } },
     queue: {
       ...opened.queue,
       poke: async (subject) => void subjects.add(subject),
@@ -112,6 +118,7 @@ export async function openJobs(options: Partial<Dependencies['options']> = {}): 
     opened,
     dataDir,
     log: lines,
+    compacts: false,
     advance(ms) {
       offset += ms;
     },
