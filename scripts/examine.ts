@@ -1,6 +1,6 @@
 /*
  * npm run examine -- FOLDER [--files LIST]   what every remedy would show in strangers' code, as JSON lines for a reviewer
- * npm run examine -- FOLDER --no-evidence    the same after a healthy profile: only what needs no profile may appear
+ * npm run examine -- FOLDER --no-evidence    the same without a profile and after a healthy one: only what needs none may appear
  *
  * FOLDER is one repository. For each of its training files, or those that LIST names (one path a line), every rule's finding
  * is injected as if the profile pointed into that file, on every hardware and with all params the rules hand over. All lines
@@ -10,7 +10,7 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { analyse } from '../src/engine/analyse.ts';
 import type { RemedyContext } from '../src/model/remedy.ts';
-import type { Edit, Finding } from '../src/model/report.ts';
+import type { Edit, Finding, Report } from '../src/model/report.ts';
 import type { Category } from '../src/model/rule.ts';
 import type { SourceTree } from '../src/model/source-tree.ts';
 import { REMEDIES } from '../src/remedies/index.ts';
@@ -38,8 +38,8 @@ const PLACES: Readonly<Record<Category, readonly RegExp[]>> = {
   communication: [/\.backward\(/, /\bDistributedDataParallel\b/, /\.step\(/],
   memory: [/\bempty_cache\(/, /\.step\(/, /\.backward\(/],
   capture: [/\bprofile\(|\bschedule\(/, /\.step\(/],
-  code: [/\bimport\b/],
   comparison: [/\.step\(/],
+  code: [],
 };
 
 type Shown = Readonly<Record<string, unknown>>;
@@ -61,6 +61,7 @@ if (values['no-evidence']) await withoutEvidence();
 else await withEvidence();
 
 async function withEvidence(): Promise<void> {
+  await sourceOnly();
   const named = values.files === undefined ? null : (await readFile(values.files, 'utf8')).split('\n').filter((line) => line !== '');
   const files = named ?? whole.paths.filter((path) => isPython(path) && !isAside(path) && TRAINS.test(whole.read(path) ?? ''));
   for (const file of files) {
@@ -80,6 +81,8 @@ function examine(file: string, text: string): void {
     else shown.set(key, { what, situations: [situation] });
   };
   for (const rule of RULES) {
+    // What is told of the code itself needs no evidence; it is printed once for the repository.
+    if (rule.category === 'code') continue;
     const locations = placeIn(file, text, PLACES[rule.category]);
     for (const id of rule.remedies) {
       for (const { situation, context } of situations(id)) {
@@ -148,19 +151,31 @@ function lineOf(path: string, line: number): Shown {
   return { file: path, line, text: lines.slice(Math.max(0, line - 3), line + 3).join('\n') };
 }
 
-/** The whole way, from a profile in which nothing is wrong to the report. */
+/** The whole way without a profile. */
+async function sourceOnly(): Promise<void> {
+  printReport(await analyse({ sources: [], options: DEFAULT_OPTIONS, source: tree }));
+}
+
+/** The whole way, without a profile and from one in which nothing is wrong. */
 async function withoutEvidence(): Promise<void> {
+  await sourceOnly();
   await withWrittenJob({ ranks: 2, steps: 6, seed: 1, itemEveryStep: false }, async (dir) => {
     const profile = await openSource(dir);
     try {
       const report = await analyse({ sources: [profile], options: DEFAULT_OPTIONS, source: tree });
-      for (const { rule, recommendations, locations } of report.findings) {
-        for (const { remedy, edits } of recommendations)
-          for (const edit of edits) print({ rule, remedy, what: 'edit', ...withSurroundings(edit) });
-        for (const { file, line } of locations) print({ rule, what: 'location', ...lineOf(file, line) });
-      }
+      printReport({ ...report, findings: report.findings.filter(({ category }) => category !== 'code') });
     } finally {
       await profile.close();
     }
   });
+}
+
+function printReport({ findings }: Report): void {
+  for (const { rule, title, recommendations, locations } of findings) {
+    for (const { remedy, edits, text, code } of recommendations) {
+      print({ rule, remedy, what: 'text', title, text, code });
+      for (const edit of edits) print({ rule, remedy, what: 'edit', title, ...withSurroundings(edit) });
+    }
+    for (const { file, line } of locations) print({ rule, what: 'location', title, ...lineOf(file, line) });
+  }
 }
