@@ -145,6 +145,14 @@ function forked(name: string, config: string, artifacts: string[], changes: Reco
 describe('the action', () => {
   it('reports on the pull request of a fork from a trusted run, by the settings of the base branch, in one comment', async () => {
     const { repository, pull, event } = forked('one', 'lang: zh\ngate: { severity: medium }\n', ['ascend-profile']);
+    const base = repository.addWorkflowRun({
+      sha: repository.branchSha(),
+      branch: 'main',
+      event: 'push',
+      status: 'completed',
+      conclusion: 'success',
+    });
+    repository.addArtifact(base, { name: 'ascend-profile', zipBuffer: zip() });
     const token = await tokenFor(repository, WRITE);
     const first = await runStep(repository, event, { token });
     expect(first.code, first.log).toBe(1);
@@ -152,6 +160,8 @@ describe('the action', () => {
     expect(Number(first.outputs['saving-ms'])).toBeGreaterThan(1);
     expect(Report.parse(JSON.parse(readFileSync(first.outputs.report!, 'utf8'))).lang).toBe('zh');
     expect(first.summary).toMatch(/^### ❌ NPU Advisor/);
+    // The same profile as on the base branch: no change.
+    expect(first.summary).toContain(`main ${repository.branchSha().slice(0, 6)}`);
     expect(first.log).toMatch(/^::error title=门禁不通过::/m);
     expect(first.log).toContain('.github/npu-advisor.yml (main)');
 
@@ -188,6 +198,11 @@ describe('the action', () => {
     const run = await runStep(repository, event, { path: facts, lang: 'en' });
     expect(run).toMatchObject({ code: 0, outputs: { verdict: 'causes', conclusion: 'neutral' } });
     expect(run.summary).toContain('Data loader starves');
+
+    const written = join(root, 'again.json');
+    const digested = await runStep(repository, event, { path: facts, digest: written });
+    expect([digested.code, digested.log.split('\n')[1]]).toEqual([0, expect.stringContaining('again.json: 2 ranks')]);
+    expect(readFileSync(written, 'utf8').length).toBeGreaterThan(1000);
 
     const none = await runStep(repository, event, { path: join(root, 'nowhere') });
     expect(none.code).toBe(2);

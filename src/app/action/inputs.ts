@@ -17,6 +17,13 @@ export const INPUTS = [
   },
   { name: 'baseline', default: '', description: 'Profiles to compare with, one a line; several are repeats of the same unchanged job.' },
   {
+    name: 'baseline-branch',
+    default: '',
+    description:
+      'Branch whose newest finished run with the same artifacts is compared with. Empty: the base branch of the pull request, where artifacts are read. `none`: nothing.',
+  },
+  { name: 'digest', default: '', description: 'Write the facts of `path`, a fraction of its size, to this file and do nothing else.' },
+  {
     name: 'run-id',
     default: '',
     description:
@@ -78,6 +85,8 @@ export type OutputName = (typeof OUTPUTS)[number]['name'];
 export interface Inputs {
   readonly paths: readonly string[];
   readonly baseline: readonly string[];
+  readonly baselineBranch: string | null;
+  readonly digest: string | null;
   readonly runId: number | null;
   readonly artifacts: readonly string[];
   readonly config: string | null;
@@ -127,6 +136,8 @@ export function readInputs(env: Readonly<Record<string, string | undefined>>): I
   return {
     paths: lines('path'),
     baseline: lines('baseline'),
+    baselineBranch: get('baseline-branch'),
+    digest: get('digest'),
     runId: get('run-id') === null ? null : number('run-id', 1, Number.MAX_SAFE_INTEGER),
     artifacts: lines('artifacts'),
     config: get('config'),

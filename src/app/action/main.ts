@@ -31,6 +31,7 @@ import { folderSourceTree } from '../../source/folder-source-tree.ts';
 import { createAnalysisRunner } from '../analysis-runner.ts';
 import { isAboutUpload, ofJob, toReason } from '../jobs/make-report.ts';
 import { siblingModule } from '../sibling-module.ts';
+import { newestBaseRun } from './base-run.ts';
 import { type Place, readPlace } from './event.ts';
 import { type Inputs, type OutputName, readInputs } from './inputs.ts';
 import { placeComment } from './place-comment.ts';
@@ -75,6 +76,7 @@ interface JobTold {
 /** `npu-advise action`: one step of a workflow. Returns the exit code: 0, 1 when the gate failed, 2 when something cannot be used. */
 export async function runAction(env: Env, out: (text: string) => void): Promise<number> {
   const inputs = readInputs(env);
+  if (inputs.digest !== null) return writeDigest(inputs, inputs.digest, out);
   const place = readPlace(env);
   const log = createLogger('silent');
   const octokit =
@@ -95,6 +97,14 @@ export async function runAction(env: Env, out: (text: string) => void): Promise<
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
+}
+
+/** Keeps the facts of a profile, for a run that must not say anything itself. */
+async function writeDigest({ paths, lang }: Inputs, file: string, out: (text: string) => void): Promise<number> {
+  if (paths.length === 0) throw new AdviseError('usage', 'digest needs a path', 'Give the input path.');
+  const { digest } = await import('../../cli/digest.ts');
+  out(inertText(await digest(paths, file, lang ?? 'en'), randomUUID()));
+  return 0;
 }
 
 async function analyseRun(run: Run, env: Env, out: (text: string) => void): Promise<number> {
@@ -206,7 +216,7 @@ async function tellJobs(run: Run, config: Config): Promise<JobTold[]> {
   if (inputs.paths.length > 0) {
     const job = inputs.job === null ? wholeFile : jobNamed(config, inputs.job);
     const paths = inputs.paths.map((path) => resolve(path));
-    return [{ job, told: await tell(run, job, paths, source, []) }];
+    return [{ job, told: await tell(run, job, paths, source, { artifacts: [], baseline: [] }) }];
   }
   const { octokit } = run;
   if (octokit === null)
@@ -261,25 +271,52 @@ async function tellArtifacts(
   artifacts: readonly Artifact[],
   source: SourceFiles | null,
 ): Promise<Told> {
-  const { inputs, place, scratch } = run;
-  const folder = await mkdtemp(join(scratch, 'download-'));
-  const hosts = inputs.artifactHosts.length > 0 ? inputs.artifactHosts : GITHUB_ARTIFACT_HOSTS;
-  const policy = createOutboundPolicy(hosts, place.apiUrl);
-  const paths: string[] = [];
-  let left = inputs.maxArtifactBytes;
   try {
-    for (const artifact of artifacts) {
-      const limits = { maxBytes: left, timeoutMs: inputs.timeoutMs, attempts: 3, retryDelayMs: 2000 };
-      const { signal } = new AbortController();
-      const { path, bytes } = await downloadArtifact({ octokit, repository: place.repository, artifact, policy, folder, limits, signal });
-      left -= bytes;
-      paths.push(path);
-    }
+    const paths = await download(run, octokit, artifacts, await mkdtemp(join(run.scratch, 'download-')));
+    return await tell(run, job, paths, source, { artifacts, baseline: await baselineOf(run, octokit, artifacts) });
   } catch (error) {
     if (!isAboutUpload(error)) throw error;
     return { kind: 'none', reason: toReason(error, artifacts, job.config.lang) };
   }
-  return tell(run, job, paths, source, artifacts);
+}
+
+async function download({ inputs, place }: Run, octokit: Octokit, artifacts: readonly Artifact[], folder: string): Promise<string[]> {
+  const hosts = inputs.artifactHosts.length > 0 ? inputs.artifactHosts : GITHUB_ARTIFACT_HOSTS;
+  const policy = createOutboundPolicy(hosts, place.apiUrl);
+  const paths: string[] = [];
+  let left = inputs.maxArtifactBytes;
+  for (const artifact of artifacts) {
+    const limits = { maxBytes: left, timeoutMs: inputs.timeoutMs, attempts: 3, retryDelayMs: 2000 };
+    const { signal } = new AbortController();
+    const { path, bytes } = await downloadArtifact({ octokit, repository: place.repository, artifact, policy, folder, limits, signal });
+    left -= bytes;
+    paths.push(path);
+  }
+  return paths;
+}
+
+/** The same artifacts of the base branch. What is missing or damaged there is no fault of this run. */
+async function baselineOf(run: Run, octokit: Octokit, artifacts: readonly Artifact[]): Promise<Baseline[]> {
+  const { inputs, place, pulls, say } = run;
+  const branch = inputs.baselineBranch ?? pulls[0]?.baseRef ?? null;
+  if (inputs.baseline.length > 0 || branch === null || branch === 'none') return [];
+  const names = new Set(artifacts.map(({ name }) => name));
+  const base = await newestBaseRun(octokit, place.repository, branch, place.trigger?.id ?? place.runId, (name) => names.has(name));
+  if (base === null) return [];
+  const folder = await mkdtemp(join(run.scratch, 'baseline-'));
+  try {
+    await download(run, octokit, base.artifacts, folder);
+  } catch (error) {
+    if (!isAboutUpload(error)) throw error;
+    say(messageOf(error));
+    return [];
+  }
+  return [{ label: base.label, path: folder }];
+}
+
+interface Baseline {
+  readonly label: string;
+  readonly path: string;
 }
 
 /** One analysis in a process of its own, which has neither the token nor a network address. */
@@ -288,7 +325,7 @@ async function tell(
   job: JobSettings,
   paths: readonly string[],
   source: SourceFiles | null,
-  artifacts: readonly Artifact[],
+  { artifacts, baseline }: { readonly artifacts: readonly Artifact[]; readonly baseline: readonly Baseline[] },
 ): Promise<Told> {
   const { inputs, scratch } = run;
   const folder = join(scratch, 'analysis');
@@ -296,16 +333,19 @@ async function tell(
   const analyser = pathToFileURL(siblingModule('../analyser', import.meta.url)).href;
   const runner = createAnalysisRunner(analyser, { timeoutMs: inputs.timeoutMs, memoryMb: inputs.memoryMb }, folder);
   const { lang, thresholds, disabled_rules: disabledRules, gate, job: known, mute: mutes } = job.config;
-  const baseline = inputs.baseline.map((path) => ({ label: path, path: resolve(path) }));
+  const given = inputs.baseline.map((path) => ({ label: path, path: resolve(path) }));
   try {
     const options = { lang, thresholds, disabledRules, gate, job: known, mutes };
-    const report = await runner.analyse({ paths, partial: [], baseline, options, source }, { signal: new AbortController().signal });
+    const report = await runner.analyse(
+      { paths, partial: [], baseline: [...given, ...baseline], options, source },
+      { signal: new AbortController().signal },
+    );
     if (report.verdict.outcome !== 'no-data') return { kind: 'report', report: ofJob(report, job.name) };
     return { kind: 'none', reason: { kind: 'no-profile-inside', artifact: namesOf(paths, artifacts).join(', ') } };
   } catch (error) {
     if (!isAboutUpload(error)) throw error;
     // A path that was given by hand is an input that cannot be used; an upload of somebody else is something to report.
-    if (artifacts.length === 0 && error instanceof AdviseError) throw error;
+    if (artifacts.length === 0) throw error;
     return { kind: 'none', reason: toReason(error, artifacts, lang) };
   }
 }
