@@ -334,7 +334,7 @@ function forDeprecated(name: string, replacement: string, { soc, torchNpu }: Rem
   };
 }
 
-function advise(_: unknown, context: RemedyContext): Advice | null {
+function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice | null {
   const kind = choice(context.params, 'kind', MIGRATION_KINDS);
   const fix = kind === null ? null : fixOf(kind, context);
   if (fix === null) return null;
@@ -342,7 +342,8 @@ function advise(_: unknown, context: RemedyContext): Advice | null {
   const edits = sites.flatMap(({ edit }) => {
     if (edit === null) return [];
     const isInDiff = context.source?.inDiff(edit.file, edit.startLine, edit.endLine) === true;
-    return [toEdit(edit, fix.isOneClick === true && isInDiff ? 'suggestion' : 'comment-only')];
+    const isOneClick = fix.isOneClick === true && isInDiff && finding.confidence !== 'low';
+    return [toEdit(edit, isOneClick ? 'suggestion' : 'comment-only')];
   });
   return {
     title: fix.title,

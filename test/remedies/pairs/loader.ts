@@ -7,6 +7,9 @@ const STARTED = 'num_workers=4, persistent_workers=True, prefetch_factor=4';
 /** The loader of a training loop that copies its batches, which is what a copy must be about. */
 const withLoop = (call: string): string => `loader = ${call}\n${LOOP}`;
 
+/** The copies have no effect until the loader pins, so they are offered afterwards. */
+const PINNED_FIRST = ['suggestion', 'comment-only'] as const;
+
 export const LOADER_PAIRS: readonly PairSet[] = [
   {
     pattern: 'P4 no workers',
@@ -176,26 +179,26 @@ export const LOADER_PAIRS: readonly PairSet[] = [
         'absent',
         withLoop('DataLoader(ds)'),
         withLoop('DataLoader(ds, pin_memory=True)').replaceAll('to(device)', 'to(device, non_blocking=True)'),
-        undefined,
+        PINNED_FIRST,
       ],
       [
         'literal False',
         withLoop('DataLoader(ds, pin_memory=False)'),
         withLoop('DataLoader(ds, pin_memory=True)').replaceAll('to(device)', 'to(device, non_blocking=True)'),
-        undefined,
+        PINNED_FIRST,
       ],
       [
         'torch 2.6 needs the device',
         withLoop('DataLoader(ds)'),
         withLoop('DataLoader(ds, pin_memory=True, pin_memory_device="npu")').replaceAll('to(device)', 'to(device, non_blocking=True)'),
-        undefined,
+        PINNED_FIRST,
         { torch: '2.6.0' },
       ],
       [
         'transfer_to_npu does not',
         `from torch_npu.contrib import transfer_to_npu\n${withLoop('DataLoader(ds)')}`,
         `from torch_npu.contrib import transfer_to_npu\n${withLoop('DataLoader(ds, pin_memory=True)').replaceAll('to(device)', 'to(device, non_blocking=True)')}`,
-        undefined,
+        PINNED_FIRST,
         { torch: '2.6.0' },
       ],
       ['no copies in sight', 'loader = DataLoader(ds)\n', 'loader = DataLoader(ds, pin_memory=True)\n', 'comment-only'],

@@ -5,9 +5,16 @@ export type Kind = Edit['kind'];
 
 /**
  * One row: what is written, what is to be written, and how it is offered. null: nothing is changed. Both texts stand behind the set's
- * prelude in `train.py`; `|` at the start of a line is left out, so that rows can be indented.
+ * prelude in `train.py`.
  */
-export type Row = readonly [name: string, before: string, after: string | null, kind?: Kind, over?: Over];
+export type Row = readonly [
+  name: string,
+  before: string,
+  after: string | null,
+  /** Of all edits, or of each of them from the top. */
+  kind?: Kind | readonly Kind[] | undefined,
+  over?: Over,
+];
 
 export interface Over {
   readonly params?: RemedyContext['params'];
