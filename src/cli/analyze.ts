@@ -5,6 +5,7 @@ import { LANGS, type Lang } from '../model/lang.ts';
 import type { Report } from '../model/report.ts';
 import { renderHtml } from '../render/html/page.ts';
 import { renderMarkdown } from '../render/markdown.ts';
+import { renderSarif } from '../render/sarif.ts';
 import { renderText } from '../render/text.ts';
 import { folderSourceTree } from '../source/folder-source-tree.ts';
 import { openSource, type ProfileSource } from '../sources/index.ts';
@@ -20,7 +21,7 @@ export interface AnalyzeOptions {
   readonly lang?: string;
 }
 
-const FORMATS = ['text', 'json', 'md', 'html'] as const;
+const FORMATS = ['text', 'json', 'md', 'html', 'sarif'] as const;
 type Format = (typeof FORMATS)[number];
 
 function oneOf<T extends string>(what: string, value: string, allowed: readonly T[]): T {
@@ -88,6 +89,8 @@ function write(report: Report, format: Format): string {
       return `${JSON.stringify(report, null, 2)}\n`;
     case 'html':
       return renderHtml(report);
+    case 'sarif':
+      return renderSarif(report);
     case 'md':
       return `${renderMarkdown(report)}\n`;
     case 'text':

@@ -34,7 +34,7 @@ program
   )
   .option('--source <dir>', 'repository of the training script, to place advice on its lines')
   .option('--config <file>', 'npu-advisor.yml with thresholds and gate')
-  .option('--format <format>', 'text, json, md or html', 'text')
+  .option('--format <format>', 'text, json, md, html or sarif', 'text')
   .option('--out <file>', 'write there instead of standard output')
   .option('--lang <lang>', 'en or zh')
   .action(async (paths: string[], options: AnalyzeOptions) => {

@@ -22,7 +22,7 @@ import { type Word, word } from './words.ts';
 const TITLE_MAX = 70;
 
 /** Prose where Markdown is not read: literals lose their backticks. */
-function plainLine(text: string, max: number): string {
+export function plainLine(text: string, max: number): string {
   return clamp(cleanLine(text).replaceAll('`', '').trim(), max);
 }
 
@@ -115,7 +115,7 @@ function conclusionOf(view: CommentView): CheckConclusion | null {
 }
 
 /** The findings the gate failed on: those its reasons name; of a regression the causes that are new or grew; else the first that may count. */
-function blamedFindings(report: Report): ReadonlySet<string> {
+export function blamedFindings(report: Report): ReadonlySet<string> {
   if (report.gate?.outcome !== 'fail') return new Set();
   const because = report.gate.because;
   const counted = numberFindings(report.findings).filter(
@@ -135,7 +135,7 @@ function blamedFindings(report: Report): ReadonlySet<string> {
   return new Set((named.length > 0 ? named : counted.slice(0, 1)).map(({ finding }) => finding.id));
 }
 
-function annotationLevel(finding: Finding, provenBy: string, blamed: ReadonlySet<string>): AnnotationLevel {
+export function annotationLevel(finding: Finding, provenBy: string, blamed: ReadonlySet<string>): AnnotationLevel {
   if (provenBy !== 'call-stack') return 'notice';
   if (blamed.has(finding.id)) return 'failure';
   const isSevere = finding.severity === 'critical' || finding.severity === 'high';
