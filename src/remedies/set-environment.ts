@@ -207,15 +207,35 @@ function isCertain(name: string, value: string | null, { torchNpu, soc }: Remedy
   return soc !== null && soc !== 'gen-1' && isReleaseAtLeast(torchNpu, '6.0.rc3') === true;
 }
 
+/** Scripts that build, or start something else than training. */
+const OTHER_SCRIPT = /(^|[/_.-])(infer\w*|mxbase|build|onnx|eval\w*|deploy\w*|serv\w+|export)([/_.-])/i;
+
 function placesOfSettings(settings: readonly Setting[]): Advice['locations'] {
   return settings.slice(0, 8).map(({ file, line }) => ({ file, line, symbol: null }));
+}
+
+/** Places named in a sentence. */
+const NAMED = 4;
+
+/** Files that set the variable to different values: only one of them was what ran. */
+function disagreement(settings: readonly Setting[]): L10n | null {
+  if (new Set(settings.map(({ value }) => value)).size < 2) return null;
+  const firsts = [...Map.groupBy(settings, ({ value }) => value).values()].map((same) => same[0]!).slice(0, NAMED);
+  const told = firsts.map(({ file, line, value }) => quoteLiteral(`${file}:${line} = ${value}`));
+  return both(
+    `The files do not agree: ${told.join(', ')}. Only one of them was what ran.`,
+    `各文件的设置不一致：${told.join('、')}。实际运行的只是其中之一。`,
+  );
 }
 
 function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice | null {
   const { params } = context;
   const name = typeof params.name === 'string' ? params.name : '';
   const kind = choice(params, 'kind', ['ranks', 'wrong', 'symptom']);
-  const settings = context.source === null || !/^[A-Z][A-Z0-9_]*$/.test(name) ? [] : settingsOf(context.source, name);
+  const settings =
+    context.source === null || !/^[A-Z][A-Z0-9_]*$/.test(name)
+      ? []
+      : settingsOf(context.source, name).filter(({ file }) => !OTHER_SCRIPT.test(file));
   const base = { references: [], edits: [], locations: placesOfSettings(settings), code: null };
   if (kind === 'ranks') {
     return {
@@ -227,6 +247,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
           '在每个节点都执行的启动脚本中统一导出变量，早于 python 启动。',
         ),
         both('Settings of collectives have to be the same on all members of a group.', '通信相关设置在同一通信域内需保持一致。'),
+        disagreement(settings),
         both('Check: the next profile records the same values on all ranks.', '验证：下一次 profile 中各卡记录的值相同。'),
       ),
       preconditions: [],
@@ -235,7 +256,14 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const cure = cureOf(name, context);
   if (kind === 'wrong') {
     const own = name === 'HCCL_RDMA_TC' || name === 'HCCL_RDMA_SL' ? cure!.text : repair(name, context.soc);
-    return { ...base, title: both('Correct the environment variable', '改正环境变量'), text: own, preconditions: [] };
+    const places = context.sites?.map(({ file, startLine }) => ({ file, line: startLine, symbol: null })).slice(0, 8);
+    return {
+      ...base,
+      locations: places ?? base.locations,
+      title: both('Correct the environment variable', '改正环境变量'),
+      text: prose(own, disagreement(settings)),
+      preconditions: [],
+    };
   }
   if (cure === null) return null;
   const { value } = cure;
@@ -262,6 +290,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     text: prose(
       cure.text,
       wrong.length > 0 ? both('It is set at the lines named here.', '设置位于所列位置。') : null,
+      disagreement(settings),
       both('Check: the idle time of the next profile.', '验证：下一次 profile 的空闲时间。'),
     ),
     code: value === null ? null : `# launch script, before python starts\nexport ${name}=${value}`,

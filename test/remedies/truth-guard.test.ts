@@ -1,5 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { NON_EXISTENT } from '../../src/model/npu-names.ts';
+import { DEPRECATED, NON_EXISTENT, REMOVED } from '../../src/model/npu-names.ts';
 import type { Advice, Remedy, RemedyContext } from '../../src/model/remedy.ts';
 import type { Edit } from '../../src/model/report.ts';
 import { ALLOWED, type AllowedName } from '../../src/remedies/allow-list.ts';
@@ -240,6 +241,88 @@ describe('truth guard', () => {
     expect(mentionsInEdit({ file: 'a', startLine: 1, endLine: 1, before: 'f(a)', after: 'f(a, comp_rate=1)', kind: 'suggestion' })).toEqual(
       [{ kind: 'keyword', name: 'comp_rate' }],
     );
+  });
+});
+
+/** Names in texts that are no advice, each with what it is. */
+const TOLD: readonly [pattern: RegExp, why: string][] = [
+  [/^NPU_ADVISOR_/, 'settings of this server'],
+  [/^ASCEND_PROFILER_OUTPUT$/, 'a folder of the profile'],
+  [/^torch\.profiler$/, 'the GPU side of a comparison'],
+  [/^torch\.nn\.DataParallel$/, 'named as not supported'],
+  [/^torch\.jit\.script$|^torch\.profiler\.profile$/, 'named as what does not work on NPUs'],
+];
+
+/** Names in a document or a module that are on no list: APIs, environment variables, keywords between backticks, and snippets. */
+function unknownNames(path: string, text: string): string[] {
+  const mentions: Mention[] = [];
+  for (const match of text.matchAll(/\b(?:torch|torch_npu|contextlib|gc|apex)(?:\.\w+)+/g)) mentions.push({ kind: 'api', name: match[0] });
+  const variables =
+    /\b(?:ACL|ACLNN|ASCEND|COMBINED|CPU_AFFINITY|HCCL|HOST_CACHE|INF_NAN|MULTI_STREAM|NPU|OMP|PER_STREAM|PYTORCH|STREAMS|TASK|TORCH)(?:_[A-Z0-9]+)+\b/g;
+  for (const match of text.matchAll(variables)) mentions.push({ kind: 'environment', name: match[0] });
+  for (const [literal] of text.matchAll(/`[^`\n]+`/g))
+    for (const match of literal.matchAll(/(?<![\w.-])([a-z_]\w*)=(?![=>{])/g)) mentions.push({ kind: 'keyword', name: match[1]! });
+  for (const [, code] of path.endsWith('.md') ? text.matchAll(/^```python\n([\s\S]*?)^```/gm) : []) mentions.push(...mentionsInCode(code!));
+  return mentions
+    .filter((mention) => !isOwn(mention) && !TOLD.some(([pattern]) => pattern.test(mention.name)))
+    .filter((mention) => matchingOnce(mention, '', () => [...ALLOWED.keys()]).length === 0)
+    .map(({ kind, name }) => `${path}: ${kind} ${name}`);
+}
+
+/** The strings of a module: what it says. Names that a rule looks for are in its facts, which say nothing. */
+function textsOfModule(source: string): string {
+  return [...source.matchAll(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g)]
+    .map(([text]) => text.slice(1, -1).replaceAll(/\$\{[^{}]*\}/g, ''))
+    .join('\n');
+}
+
+describe('texts', () => {
+  const root = new URL('../../', import.meta.url);
+  const filesOf = (folder: string, ending: RegExp): string[] =>
+    readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
+      .filter((path) => ending.test(path))
+      .map((path) => `${folder}/${path}`);
+  const files = [
+    'README.md',
+    'CONTRIBUTING.md',
+    ...filesOf('docs', /\.md$/),
+    ...filesOf('src/rules', /\.(ts|md)$/),
+    ...filesOf('src/report', /\.ts$/),
+    ...filesOf('src/engine', /\.ts$/),
+    ...filesOf('src/render', /\.ts$/),
+    ...filesOf('src/commands', /\.ts$/),
+    ...filesOf('templates', /\.hbs$/),
+  ];
+
+  test('documents, rules, reports, commands and templates name nothing that is not on the list', () => {
+    expect(files.length).toBeGreaterThan(150);
+    const wrong = files.flatMap((path) => {
+      const text = readFileSync(new URL(path, root), 'utf8');
+      return unknownNames(path, path.endsWith('.ts') ? textsOfModule(text) : text);
+    });
+    expect([...new Set(wrong)]).toEqual([]);
+  });
+
+  test('a false name is seen wherever it stands', () => {
+    expect(unknownNames('a.md', 'Use torch_npu.npu.turbo, or `boost=True`.')).toEqual([
+      'a.md: api torch_npu.npu.turbo',
+      'a.md: keyword boost',
+    ]);
+    expect(unknownNames('a.md', 'export HCCL_TURBO=1')).toEqual(['a.md: environment HCCL_TURBO']);
+    expect(unknownNames('a.md', '```python\nimport torch_npu\ntorch_npu.npu_matmul(a, b)\n```\n')).toContain(
+      'a.md: api torch_npu.npu_matmul',
+    );
+    expect(textsOfModule("x = { en: 'torch_npu.amp' } // torch.no\nf(`a \u0024{LOCAL_X}`)")).toBe('torch_npu.amp\na ');
+  });
+});
+
+describe('deprecated names', () => {
+  test('none of them is advised, and what is named instead is allowed', () => {
+    for (const [name, replacements] of DEPRECATED) {
+      expect(ALLOWED.has(name), name).toBe(false);
+      for (const replacement of replacements) expect(ALLOWED.has(replacement), replacement).toBe(true);
+    }
+    for (const [name] of REMOVED) expect(ALLOWED.has(name), name).toBe(false);
   });
 });
 

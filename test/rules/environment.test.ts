@@ -180,6 +180,14 @@ describe('what the profiler does not record may stand in a launch script', () =>
     });
   });
 
+  test('the remedy points at the lines, and says when files do not agree', () => {
+    const source = sourceTreeFrom({ files: Object.entries({ ...OFF, 'ci.yml': 'env:\n  TASK_QUEUE_ENABLE: 2\n' }) });
+    const { text, locations } = adviceOf('set-environment', { params: { kind: 'symptom', name: 'TASK_QUEUE_ENABLE' }, source })!;
+    expect(text.en).toContain('The files do not agree: `ci.yml:2 = 2`, `run.sh:2 = 0`.');
+    expect(text.zh).toContain('`ci.yml:2 = 2`、`run.sh:2 = 0`');
+    expect(locations).toEqual([{ file: 'run.sh', line: 2, symbol: null }]);
+  });
+
   test.each<[string, Readonly<Record<string, string>>, Readonly<Record<string, string>>]>([
     ['the profile records another value', OFF, { TASK_QUEUE_ENABLE: '1' }],
     ['files disagree', { ...OFF, 'other.sh': 'export TASK_QUEUE_ENABLE=2' }, {}],
