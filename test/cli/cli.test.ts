@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -127,6 +127,29 @@ describe('analyze --baseline', () => {
     const run = await cli('analyze', job, '--baseline', empty);
     expectUnusable(run);
     expect(run.err).toMatch(/baseline empty/);
+  });
+});
+
+describe('patch', () => {
+  test('one diff that git takes, the same as in the report', async () => {
+    const source = join(root, 'repository');
+    await mkdir(source, { recursive: true });
+    const text = 'import torch\nimport torch_npu\n\ntorch.npu.config.allow_internal_format = True\n';
+    await writeFile(join(source, 'model.py'), text);
+    const [patch, markdown] = await Promise.all([
+      cli('patch', job, '--source', source),
+      cli('analyze', job, '--source', source, '--format', 'md'),
+    ]);
+    expect(patch).toMatchObject({ code: 0, err: '' });
+    const diff = patch.out.slice(patch.out.indexOf('diff --git'));
+    expect(patch.out).toMatch(/^# model\.py:4: Keep one layout between operators\n# {3}- /);
+    expect(markdown.out).toContain(diff);
+    execFileSync('git', ['-c', 'core.autocrlf=false', 'apply', '-'], { cwd: source, input: patch.out });
+    expect(await readFile(join(source, 'model.py'), 'utf8')).toBe(text.replace('True', 'False'));
+  });
+
+  test('needs a source', async () => {
+    expectUnusable(await cli('patch', job));
   });
 });
 
