@@ -50,6 +50,16 @@ export interface RuleFacts {
   readonly outcome: { readonly outcome: Report['checked'][number]['outcome']; readonly reason: string } | null;
 }
 
+/** What a commit was compared with on request. */
+export interface ComparedBase {
+  readonly sha: string;
+  /** Branch, tag or commit as it was asked for. */
+  readonly asked: string;
+  /** How many commits before the one asked for; 0: that one itself. */
+  readonly commitsBefore: number;
+  readonly ageMs: number;
+}
+
 /** The settings in force, key by key, and the file each comes from; null: nobody sets it. */
 export interface SettingsFacts {
   readonly file: string;
@@ -96,6 +106,12 @@ export interface CommandClient {
   /** Asks for the review with the changes; a text says why there is nothing to post. */
   suggest(headSha: string): Promise<L10n | null>;
   settings(): Promise<SettingsFacts | L10n>;
+  /** Kept facts of the head against those of another commit; `ref` null: the base branch, `job` null: the only one. */
+  compare(
+    headSha: string,
+    ref: string | null,
+    job: string | null,
+  ): Promise<{ readonly report: Report; readonly base: ComparedBase } | { readonly problem: L10n }>;
 }
 
 export interface CommandContext<Args> {

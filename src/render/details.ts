@@ -299,6 +299,11 @@ function patchModel({ patch, lang }: Report, places: Places): object | null {
   return { note: note.join(lang === 'en' ? ' ' : ''), diff: shown.length === 0 ? null : fenced(shown.join(''), 'diff') };
 }
 
+/** A job against a baseline by itself; `base`: which one, prose. */
+export function comparisonSections(report: Report, base: string): Section[] {
+  return renderSections('compare', { lang: report.lang, base, comparison: comparisonModel(report) });
+}
+
 /** Every part of the report below its verdict, as sections that may be cut. */
 export function detailSections(report: Report, places: Places): Section[] {
   const { lang } = report;

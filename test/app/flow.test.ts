@@ -80,7 +80,7 @@ describe('a profile that arrives', () => {
     expect(view.comments[0]?.body).toContain('1 cause costs about 94');
     expect(view.checks).toHaveLength(1);
     expect(view.checks[0]).toMatchObject({ status: 'completed', conclusion: 'neutral' });
-    expect(view.checks[0]?.actions.map((action) => action.identifier)).toEqual(['rerun']);
+    expect(view.checks[0]?.actions.map((action) => action.identifier)).toEqual(['rerun', 'ack-all']);
     // Short work shows no progress.
     const shown = view.checks[0]!.history.map(({ title }) => title?.split(' ', 1)[0]);
     expect([...new Set(shown)]).toEqual(['Waiting', 'Analysing', '1']);
@@ -691,7 +691,7 @@ describe('asking again on the check', () => {
     const pull = openPull(at);
     await completed(addRun(at, pull, ONE_FINDING));
     const view = await concluded(pull);
-    expect(view.checks[0]?.actions.map(({ identifier }) => identifier)).toEqual(['rerun', 'suggest']);
+    expect(view.checks[0]?.actions.map(({ identifier }) => identifier)).toEqual(['rerun', 'ack-all', 'suggest']);
     expect(view.reviews).toEqual([]);
     const before = downloads();
     const press = (sender: string) =>
@@ -704,7 +704,7 @@ describe('asking again on the check', () => {
     expect(after.reviews[0]?.comments[0]?.body).toContain('```suggestion');
     await untilQuiet(world, 800);
     expect(downloads()).toBe(before);
-    expect(world.hub.view(pull).checks[0]?.actions.map(({ identifier }) => identifier)).toEqual(['rerun']);
+    expect(world.hub.view(pull).checks[0]?.actions.map(({ identifier }) => identifier)).toEqual(['rerun', 'ack-all']);
     await press('alice');
     await untilQuiet(world, 800);
     expect(world.hub.view(pull).reviews).toHaveLength(1);

@@ -111,6 +111,7 @@ function standing({ shown = SHOWN, acknowledged = [] }: Over, told: string[]): O
     rules: () => ['dataloader-stall', 'slow-rank'],
     rule: async () => null,
     suggest: async () => ({ en: 'Nothing to suggest', zh: '没有可提交的修改' }),
+    compare: async (_, ref, job) => ({ problem: { en: `No profile of ${ref} ${job}`, zh: '没有' } }),
     settings: async () => ({ en: 'The settings cannot be used', zh: '配置无效' }),
   };
 }
@@ -318,6 +319,22 @@ describe('acknowledging', () => {
     const { run, replies } = as({ shown: null, lang: 'zh' });
     expect(await run('/npu-advise ack 1\n/npu-advise suggest\n/npu-advise config')).toBe('refused');
     expect(replies).toEqual(['本 PR 尚无报告。', '没有可提交的修改。', '配置无效。']);
+  });
+});
+
+describe('comparing', () => {
+  it.each([
+    ['', 'No profile of null null.'],
+    ['release/2.1', 'No profile of release/2.1 null.'],
+    ['3f2a91c pretrain', 'No profile of 3f2a91c pretrain.'],
+    ['../../etc', /takes one branch/],
+    ['main@{1}', /takes one branch/],
+    ['a b c', /takes one branch/],
+    ['-x', /takes one branch/],
+  ])('%j', async (words, said) => {
+    const { run, replies } = world();
+    expect(await run(`/npu-advise compare ${words}`)).toBe('refused');
+    expect(replies).toEqual([typeof said === 'string' ? said : expect.stringMatching(said)]);
   });
 });
 

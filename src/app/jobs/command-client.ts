@@ -11,6 +11,7 @@ import type { L10n } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
 import { REMEDIES } from '../../remedies/index.ts';
 import { RULES } from '../../rules/index.ts';
+import { compareKept } from './compare-command.ts';
 import type { Dependencies } from './dependencies.ts';
 import { showPending } from './publish.ts';
 import type { AnalyseRequest, Target } from './request.ts';
@@ -115,6 +116,7 @@ export function standingClients(deps: Dependencies, place: CommandPlace, restate
       return problem;
     },
     settings: () => settingsFacts(deps, target, pull.baseRef),
+    compare: (sha, ref, job) => compareKept(deps, { target, pull, headSha: sha, config, ref, job }),
   });
 
   async function problemOfSuggesting(
