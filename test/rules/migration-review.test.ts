@@ -301,6 +301,11 @@ describe('quiet', () => {
       'nccl that is translated by another file',
       { 'main.py': `${TRANSFER}import setup_dist`, 'setup_dist.py': `${DIST}dist.init_process_group("nccl")` },
     ],
+    ['DataParallel over one card', `${NPU}model = torch.nn.DataParallel(model, device_ids=[0]).npu()`],
+    [
+      'a job that stays on one node',
+      `${DIST}dist.init_process_group('hccl', world_size=ngpus_per_node, rank=i)\nrank = dist.get_rank()\ntorch.npu.set_device(rank)`,
+    ],
     ['an instance check', `${NPU}if isinstance(m, torch.nn.DataParallel): m = m.module`],
     ['the local rank', `${DIST}import os\nlocal_rank = int(os.environ["LOCAL_RANK"])\ntorch.npu.set_device(local_rank)`],
     ['a rank by another name that is local', `${NPU}import os\nrank = int(os.environ["LOCAL_RANK"])\ntorch.npu.set_device(rank)`],

@@ -38,6 +38,9 @@ export function distributedOccurrences(file: NpuFile, isTransferred: boolean): O
   }
   for (const call of certainCalls(file, PARALLEL)) {
     if (isGuarded(module, call.node) || (!file.isTransferred && isSwitched(module, call.node))) continue;
+    // One card: the wrapper only hands its input on.
+    const ids = argumentOf(call, 'device_ids', 1)?.value;
+    if (ids?.kind === 'list' && partsOf(ids).length === 1) continue;
     found.push({
       kind: 'data-parallel',
       name: 'torch.nn.DataParallel',
@@ -56,6 +59,7 @@ const SET_DEVICE = ['torch_npu.npu.set_device', 'torch.cuda.set_device'];
 export function rankOccurrences(file: NpuFile): Occurrence[] {
   const { module } = file;
   const found: Occurrence[] = [];
+  if (staysOnOneNode(file)) return found;
   const report = (node: PyNode, rank: PyNode): void => {
     if (!isGlobalRank(file, rank) || isGuarded(module, node) || isForAnotherCard(file, node)) return;
     const local = localRank(file, rank);
@@ -86,6 +90,14 @@ export function rankOccurrences(file: NpuFile): Occurrence[] {
   }
   const lines = new Set<number>();
   return found.filter(({ site }) => !lines.has(site.startLine) && lines.add(site.startLine));
+}
+
+/** The job is as large as the node has cards, so that both ranks are the same. */
+function staysOnOneNode(file: NpuFile): boolean {
+  return certainCalls(file, ['torch.distributed.init_process_group']).some((call) => {
+    const size = argumentOf(call, 'world_size', 3)?.text ?? '';
+    return /per_?node|device_count|n_?(gpu|npu|device|proc)/i.test(size);
+  });
 }
 
 function isForAnotherCard(file: NpuFile, node: PyNode): boolean {
