@@ -76,6 +76,11 @@ export const VARIABLES = [
 
 type Name = (typeof VARIABLES)[number]['name'];
 
+/** What applies when a variable is not set. */
+export function defaultOf(name: Name): string {
+  return VARIABLES.find((variable) => variable.name === name)?.default ?? '';
+}
+
 /** The environment, checked and typed. Plain data: it is handed to the worker thread. */
 export interface ServerOptions {
   readonly appId: number;

@@ -85,6 +85,9 @@ export async function findPullRequests(octokit: Octokit, repository: RepositoryR
     });
     for (const pull of pulls.map((data) => toPullRequest(data as PullLike))) if (belongs(pull)) found.set(pull.number, pull);
   }
+  // The fork, or the branch in it, may be gone while its pull request is open: then only the commit is left to go by.
+  if (found.size === 0 && (run.headOwner === null || run.headRepoId === null) && run.event.startsWith('pull_request'))
+    for (const pull of await findPullRequestsOfHead(octokit, repository, run.headSha)) if (belongs(pull)) found.set(pull.number, pull);
   for (const number of run.listed.slice(0, 20)) {
     if (found.has(number)) continue;
     const pull = await readPullRequest(octokit, repository, number);

@@ -30,6 +30,21 @@ export function spoolFolder(dataDir: string): string {
   return join(dataDir, 'spool');
 }
 
+/** Opens the store without its queue, to look at what is kept. The data folder must be locked by the caller. */
+export async function openForReading({ databaseUrl, dataDir }: Pick<StoreOptions, 'databaseUrl' | 'dataDir'>): Promise<{
+  readonly store: Store;
+  close(): Promise<void>;
+}> {
+  const database = databaseUrl === null ? await openEmbeddedFiles(dataDir) : openPostgres(databaseUrl, 2);
+  try {
+    await migrate(database);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return { store: createStore(database), close: () => database.close() };
+}
+
 /** Opens store and queue of a data folder that the caller has locked (`lockFolder`). */
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const { databaseUrl, retryLimit, retryDelaySeconds, expireSeconds, onError } = options;

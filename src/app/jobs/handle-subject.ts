@@ -20,7 +20,7 @@ import { acknowledgeFindings, standingClients } from './command-client.ts';
 import type { Dependencies } from './dependencies.ts';
 import { findWanted, isRunAccepted } from './find-profile.ts';
 import type { Analysis } from './make-report.ts';
-import { handleMergeGroup } from './merge-queue.ts';
+import { handleMergeGroup, QUEUE_PR } from './merge-queue.ts';
 import { showPending } from './publish.ts';
 import { isBranchRun, recordBranchRun, requestRecording } from './record-branch.ts';
 import { giveReply } from './reply.ts';
@@ -60,7 +60,8 @@ async function handleRun(deps: Dependencies, task: TaskOf<'run-completed'>, orig
   if (pulls.length === 0) {
     deps.log.info({ repository: repository.id, run: run.id, sha: run.headSha }, 'run belongs to no open pull request');
     const check = await deps.store.checks.find(repository.id, run.headSha);
-    if (check !== null) {
+    // The commit of a merge queue has no pull request of its own and is judged elsewhere.
+    if (check !== null && check.pr !== QUEUE_PR) {
       const pull = check.pr === 0 ? null : await readPullRequest(octokit, repository, check.pr);
       const place = { target: { installationId, repository }, sha: run.headSha, pr: check.pr };
       await concludeOpenCheck(deps, place, plainCheck(pull?.headSha === run.headSha ? 'closed' : 'superseded', 'en'));

@@ -1,9 +1,12 @@
 import { AdviseError } from '../../base/errors.ts';
 import { matchesAny } from '../../config/glob.ts';
 import { type JobSettings, jobKeyOf, jobOfArtifact, jobsOf } from '../../config/jobs.ts';
+import { mergeBaseOf } from '../../github/ancestors.ts';
 import { chooseArtifacts, listArtifacts } from '../../github/artifacts.ts';
 import { type Octokit, PERMISSIONS } from '../../github/client.ts';
 import type { Task } from '../../github/intake.ts';
+import { listRuns, type PullRequest } from '../../github/pull-requests.ts';
+import { FACTS_SCHEMA } from '../../model/facts-schema.ts';
 import { Report } from '../../model/report.ts';
 import { renderCheck } from '../../render/check.ts';
 import { renderJobsCheck } from '../../render/jobs.ts';
@@ -40,6 +43,34 @@ export async function requestRecording(deps: Dependencies, task: RunTask, origin
   await deps.queue.poke(subject);
 }
 
+/**
+ * Takes in the profile of a pull request's merge base when GitHub has it and we do not: the App was installed after the run, or the event
+ * was lost. Best effort; without it the pull request is compared with what there is.
+ */
+export async function recordMergeBase(
+  deps: Dependencies,
+  octokit: Octokit,
+  target: Target,
+  pull: PullRequest,
+  jobs: readonly JobSettings[],
+): Promise<void> {
+  const { repository, installationId } = target;
+  try {
+    const mergeBase = await mergeBaseOf(octokit, repository, pull.baseRef, pull.headSha);
+    if (mergeBase === null || mergeBase === pull.headSha) return;
+    const kept = await Promise.all(jobs.map((job) => deps.store.profiles.ofCommits(repository.id, jobKeyOf(job), [mergeBase])));
+    if (kept.every((profiles) => profiles.some(({ factsSchema }) => factsSchema === FACTS_SCHEMA))) return;
+    for (const { run: found, completed } of await listRuns(octokit, repository, mergeBase)) {
+      const run = { ...found, listed: [] };
+      const task = { kind: 'run-completed', installationId, repository, run, defaultBranch: pull.baseRef } as const;
+      if (completed && run.headBranch === pull.baseRef && isBranchRun(task, true)) await recordBranchRun(deps, task);
+    }
+  } catch (error) {
+    deps.signal.throwIfAborted();
+    deps.log.warn({ err: error, repository: repository.id, pr: pull.number }, 'the merge base could not be looked for');
+  }
+}
+
 /** Keeps the profiles of a branch's run, each for its job, and judges the commit of a merge queue that waits for it. */
 export async function recordBranchRun(deps: Dependencies, task: RunTask): Promise<void> {
   const { installationId, repository, run } = task;
@@ -58,7 +89,8 @@ export async function recordBranchRun(deps: Dependencies, task: RunTask): Promis
   const jobs = jobsOf(config);
   const all = await listArtifacts(octokit, repository, run.id);
   const check = await deps.store.checks.find(repository.id, run.headSha);
-  const isJudged = queue !== null && config.merge_queue === 'profile' && check !== null && check.phase !== 'completed';
+  // The event that asks for the check may come after the one of the run.
+  const isJudged = queue !== null && config.merge_queue === 'profile' && check?.phase !== 'completed';
   const told: { name: string; view: ReportComment }[] = [];
   for (const job of jobs) {
     if (!isRunAccepted(job.config, run)) continue;
