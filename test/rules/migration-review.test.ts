@@ -207,6 +207,11 @@ describe('loud', () => {
       ['unknown-name torch_npu.amp a.py:6'],
     ],
     [
+      'a name that is nowhere, tried before that of another card',
+      'try:\n    from torch_npu.amp import autocast\nexcept ImportError:\n    from torch.cuda.amp import autocast',
+      ['unknown-name torch_npu.amp a.py:2'],
+    ],
+    [
       'a version that never was',
       { 'requirements.txt': 'torch==1.12.0\ntorch_npu==1.12.0\n' },
       ['unknown-package torch_npu==1.12.0 requirements.txt:2'],

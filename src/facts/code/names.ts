@@ -2,7 +2,7 @@ import type { Occurrence } from '../../model/code.ts';
 import { DEPRECATED, NON_EXISTENT, REMOVED } from '../../model/npu-names.ts';
 import { argumentOf } from '../../source/calls.ts';
 import { canonicalName, resolveName } from '../../source/names.ts';
-import { descend, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
+import { ascend, descend, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
 import { certainCalls, certainName, isGuarded, madeBy, type NpuFile, replaced, siteOf } from './npu-file.ts';
 
 /** The name in a list that a dotted name is, or lies below; the shortest where several fit. */
@@ -84,14 +84,22 @@ export function nameOccurrences(file: NpuFile): Occurrence[] {
     const apex = /^apex\.optimizers\.(NpuFused\w+)$/.exec(dotted);
     if (apex && how !== 'use') found.push(occurrence('deprecated-name', dotted, `torch_npu.optim.${apex[1]}`));
     const name = listed(dotted, ALL);
-    if (name === null || isGuarded(module, node)) continue;
+    if (name === null) continue;
+    // A name that is nowhere, tried before that of another card: on an NPU the other card's is always taken.
+    const isAlwaysOther = UNKNOWN.has(name) && how !== 'use' && fallsBackToCuda(module, node);
+    if (isGuarded(module, node) && !isAlwaysOther) continue;
     // One finding for the import; what the file does with it follows from that.
     if (how !== 'use') imported.add(name);
     else if (imported.has(name) && !textOf(module, node).startsWith('torch')) continue;
     if (UNKNOWN.has(name)) {
       // With transfer_to_npu, torch.profiler is torch_npu's, which has the member.
       if (name.startsWith('torch.profiler.') && file.isTransferred) continue;
-      found.push({ ...occurrence('unknown-name', name, UNKNOWN.get(name)!), site: siteOf(module, node, renaming(file, name, node, how)) });
+      const tried = isAlwaysOther ? ({ severity: 'medium', params: { tried: 'yes' } } as const) : {};
+      found.push({
+        ...occurrence('unknown-name', name, UNKNOWN.get(name)!),
+        ...tried,
+        site: siteOf(module, node, renaming(file, name, node, how)),
+      });
     } else if (REMOVED_NAMES.has(name)) {
       found.push({ ...occurrence('removed-name', name, null), params: { last: REMOVED_NAMES.get(name)! } });
     } else if (dotted === name) {
@@ -104,6 +112,16 @@ export function nameOccurrences(file: NpuFile): Occurrence[] {
     }
   }
   return found;
+}
+
+function fallsBackToCuda(module: PyModule, node: PyNode): boolean {
+  let inner = node;
+  for (const up of ascend(node)) {
+    if (up.kind === 'try_statement' && inner.kind === 'block')
+      return partsOf(up).some((part) => part.kind === 'except_clause' && /\btorch\.cuda\b/.test(textOf(module, part)));
+    inner = up;
+  }
+  return false;
 }
 
 /** The same thing under its true name, where the line says it in full. */

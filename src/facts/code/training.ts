@@ -127,7 +127,7 @@ export function formatOccurrences(file: NpuFile): Occurrence[] {
     if (format?.kind !== 'integer') continue;
     const number = textOf(module, format);
     const comment = commentOn(file, node);
-    const isMistaken = number === '29' && /#.*(?<![\w])ND(?![\w])/.test(comment) && !/NZ/i.test(comment);
+    const isMistaken = number === '29' && /(?<![\w])ND(?![\w])/.test(comment.slice(comment.indexOf('#'))) && !/NZ/i.test(comment);
     if (isMistaken || (isTraining && ['3', '29'].includes(number)))
       found.push({
         kind: 'private-format',

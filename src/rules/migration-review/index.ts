@@ -153,6 +153,17 @@ const KINDS: Readonly<Record<MigrationKind, Kind>> = {
 const MISTAKEN_FORMAT: L10n = { en: 'Format {number:code} is not ND', zh: '格式 {number:code} 不是 ND' };
 const MISTAKEN_WHY: L10n = { en: '29 is FRACTAL_NZ, a private format; ND is 2', zh: '29 是私有格式 FRACTAL_NZ；ND 为 2' };
 
+const ALWAYS_OTHER: RawEvidence = {
+  message: {
+    text: {
+      en: 'the import always fails, so on an NPU the names of the other card are taken',
+      zh: '该导入总会失败，因此在 NPU 上用到的总是另一种卡的名称',
+    },
+  },
+  file: null,
+  rank: null,
+};
+
 const COMMON = {
   ranks: [],
   steps: [],
@@ -241,7 +252,7 @@ function findingOf(key: string, list: readonly Occurrence[], version: string | n
     title: { text: isMistaken ? MISTAKEN_FORMAT : kind.title, params },
     confidence: first.confidence,
     severity: first.severity ?? kind.severity,
-    evidence: [because, ...linesOf(list.map(({ site }) => site))],
+    evidence: [because, ...(first.params?.tried === 'yes' ? [ALWAYS_OTHER] : []), ...linesOf(list.map(({ site }) => site))],
     sites: list.map(({ site }) => site),
     remedies: [{ id: 'fix-for-npu', params: { kind: first.kind, name: first.name, replacement: first.replacement, ...first.params } }],
     hotspot: key,
