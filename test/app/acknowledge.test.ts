@@ -2,6 +2,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { PullHandle, RepositoryHandle } from '../../lab/loopback-github/index.ts';
 import { COMMENT_MARKER } from '../../src/github/publish/comment.ts';
+import { FACTS_SCHEMA } from '../../src/model/facts-schema.ts';
+import { comparison } from '../render/reports.ts';
 import type { Plan } from './support/fake-analyser.ts';
 import { type Jobs, openJobs } from './support/jobs.ts';
 import { openPull, TRAIN_PY } from './support/world.ts';
@@ -210,6 +212,35 @@ describe('other commands', () => {
     expect(rule).toMatch(/Last report: cause found/);
     expect(off).toContain('Switched off in the settings.');
     expect(unknown).toContain('did you mean `dataloader-stall`?');
+  });
+
+  it('compare kept profiles, the nearest where there is none of the commit itself, or say kindly that there is none', async () => {
+    const repository = repositoryWith('comment: off\n');
+    const pull = openPull({ repository });
+    const base = repository.branchSha();
+    const ask = async (words: string): Promise<string> => {
+      const comment = repository.comment(pull, 'alice', `/npu-advise compare ${words}`.trim());
+      await jobs.take('issue_comment', { action: 'created', comment });
+      return plain(replies(pull).find((body) => body.includes(` comment=${comment.id} `)) ?? null);
+    };
+    expect(await ask('')).toMatch(/No profile of the head `[0-9a-f]{7}` is kept\./);
+    const keep = (sha: string, branch: string | null, plan: Plan, recordedAt: number): Promise<void> => {
+      const of = { repoId: repository.id, installationId: repository.installationId ?? 0, job: 'default', sha, branch, trusted: true };
+      const metrics = { stepTimeMs: 742, freeShare: null, exposedMs: null, top: [] };
+      const facts = { schema: FACTS_SCHEMA, bytes: makeZip({ 'plan.json': JSON.stringify(plan) }) };
+      const pr = branch === null ? pull.number : null;
+      return jobs.deps.store.profiles.put({ ...of, pr, origin: `${sha}/${branch}`, recordedAt, metrics }, facts);
+    };
+    await keep(pull.headSha, null, { comparison: comparison('en') }, jobs.deps.now());
+    expect(await ask('')).toContain('No profile of `main`');
+    expect(await ask('no-such-branch')).toContain('no branch, tag or commit `no-such-branch`');
+    expect(await ask(pull.headSha.slice(0, 8))).toContain('is the head of this pull request itself');
+    await keep(base, 'main', {}, jobs.deps.now() - 3 * 86_400_000);
+    const told = await ask('');
+    expect(told).toContain(`Base: \`${base.slice(0, 7)}\` (\`main\`), profiled 3 days ago.`);
+    expect(told).toContain('| **Step** | 742 ms | 812 ms | **+70.5 ms');
+    expect(await ask('main somejob')).toContain('The settings name no jobs');
+    expect(replies(pull).at(-1)).not.toContain('undefined');
   });
 
   it('suggest posts the review when asked, from what is known, and says why not', async () => {

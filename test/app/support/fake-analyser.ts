@@ -15,6 +15,8 @@ export interface Plan {
   crash?: boolean;
   /** Tells its progress rank by rank, each of them taking so long. */
   ranks?: { count: number; everyMs: number };
+  /** Told where there is something to compare with. */
+  comparison?: NonNullable<Report['comparison']>;
   findings?: { id: string; likely?: number | null; edit?: { file: string; line: number; after: string } }[];
 }
 
@@ -140,7 +142,7 @@ export const analysePlan: AnalyseArtifact = async (request, { onProgress, signal
     findings,
     checked: [{ rule: 'dataloader-stall', outcome: findings.length > 0 ? 'finding' : 'pass', reason: '' }],
     totals: { claimedMsPerStep: { likely: Math.min(likely, 812), ceiling: Math.min(812, findings.length * 120) }, unexplainedIdleMs: null },
-    comparison: null,
+    comparison: (request.baseline ?? []).length > 0 ? (plan?.comparison ?? null) : null,
     gate: null,
     inputs,
     notes: [],
