@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { withoutTrailing } from '../base/endings.ts';
 import { AdviseError } from '../base/errors.ts';
 import type { Logger } from './log.ts';
 
@@ -100,7 +101,7 @@ export function createFront(options: FrontOptions): RequestListener {
   }
 
   return (request, response) => {
-    const path = (request.url ?? '/').split('?', 1)[0]?.replace(/(.)\/+$/, '$1');
+    const path = withoutTrailing((request.url ?? '/').split('?', 1)[0]!, '/') || '/';
     if (path === '/healthz') return answer(response, 200, 'ok');
     if (path === '/readyz') return isReady() ? answer(response, 200, 'ready') : answer(response, 503, 'starting or stopping');
     if (path !== WEBHOOK_PATH) return answer(response, 404, 'not found');

@@ -105,7 +105,7 @@ const WorkflowRunEvent = Base.extend({
 const DefaultBranch = z.object({ repository: z.object({ default_branch: z.string().max(1000).nullish() }) });
 const CommentEvent = Base.extend({
   issue: z.object({ number: Id, pull_request: z.unknown().optional() }),
-  comment: z.object({ id: Id, body: z.string().nullish() }),
+  comment: z.object({ id: Id, body: z.string().nullish(), created_at: z.string().nullish() }),
   sender: Sender,
 });
 const CheckRunEvent = Base.extend({
@@ -130,6 +130,17 @@ function personOf(sender: z.infer<typeof Sender>): string | null {
   return sender.type === 'User' ? sender.login : null;
 }
 
+/**
+ * GitHub delivers again for about three days. The signature covers neither id nor time of a delivery, so a recorded one could be sent
+ * under a new id much later; of all events only a command would then mean something else than when it was given.
+ */
+const COMMAND_AGE_MS = 3 * 24 * 3600 * 1000;
+
+function isTooOld(writtenAt: string | null | undefined, now: number): boolean {
+  const at = Date.parse(writtenAt ?? '');
+  return Number.isFinite(at) && now - at > COMMAND_AGE_MS;
+}
+
 /** Reads command lines out of a comment; owned by the commands, passed in. */
 export type ParseCommands = (body: string) => { name: string; args: string[] }[];
 
@@ -137,7 +148,7 @@ export type ParseCommands = (body: string) => { name: string; args: string[] }[]
  * Turns an event into a task, or null when there is nothing to do for it. Throws when the event lacks what it must have.
  * `name` is `event.action`.
  */
-export function toTask(name: string, payload: unknown, parseCommands: ParseCommands): Task | null {
+export function toTask(name: string, payload: unknown, parseCommands: ParseCommands, now = Date.now()): Task | null {
   switch (name) {
     case 'pull_request.opened':
     case 'pull_request.reopened':
@@ -174,6 +185,7 @@ export function toTask(name: string, payload: unknown, parseCommands: ParseComma
     case 'issue_comment.created': {
       const { installation, repository, issue, comment, sender } = CommentEvent.parse(payload);
       if (issue.pull_request === undefined || issue.pull_request === null || sender.type !== 'User') return null;
+      if (isTooOld(comment.created_at, now)) return null;
       const commands = parseCommands(comment.body ?? '');
       if (commands.length === 0) return null;
       return {

@@ -25,21 +25,29 @@ for (const [address, bits] of [
   PRIVATE.addSubnet(address, bits, 'ipv4');
 }
 for (const [address, bits] of [
-  ['::', 128],
-  ['::1', 128],
+  // Loopback, and addresses that hold an IPv4 address, which may be a private one: compatible, translated, NAT64, Teredo, 6to4.
+  ['::', 96],
+  ['::ffff:0:0:0', 96],
   ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  ['2001::', 23],
+  ['2002::', 16],
   ['100::', 64],
   ['2001:db8::', 32],
-  ['2002::', 16],
+  ['3fff::', 20],
+  ['5f00::', 16],
   ['fc00::', 7],
   ['fe80::', 10],
+  ['fec0::', 10],
   ['ff00::', 8],
 ] as const) {
   PRIVATE.addSubnet(address, bits, 'ipv6');
 }
 
 /** True for loopback, private, link-local and other addresses that a download must not reach by surprise. */
-export function isPrivateAddress(address: string): boolean {
+export function isPrivateAddress(given: string): boolean {
+  // A zone names an interface of this machine.
+  const address = given.split('%', 1)[0]!;
   const mapped = /^::ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(address);
   if (mapped?.[1] !== undefined) return PRIVATE.check(mapped[1], 'ipv4');
   if (mapped?.[2] !== undefined && mapped[3] !== undefined) {

@@ -3,7 +3,7 @@ import type { Frame } from '../model/capture.ts';
 /** Folders that are never the user's code. */
 const PYTHON_OR_TORCH = /(^|[\\/])lib[\\/]python[\d.]+[\\/](?!(?:site|dist)-packages[\\/])|^<|(^|[\\/])(torch|torch_npu|torchrun)[\\/]/;
 const INSTALLED = /(^|[\\/])(?:site|dist)-packages[\\/]/;
-const FRAME = /^\s*(.+?)\((\d{1,9})\): (.+?)\s*$/;
+const FRAME = /^(\S.*?)\((\d{1,9})\): (.+)$/;
 
 /** Names of calls, installed packages and outer files kept with a frame: enough to find the line again, small enough for every line of a job. */
 const MAX_CALLS = 5;
@@ -20,7 +20,7 @@ export function firstUserFrame(stack: string): Frame | null {
   const installed: Frame[] = [];
   const outer: Frame[] = [];
   for (const part of stack.split(/;(?:\r?\n|\\r\\n|\\n)/)) {
-    const found = FRAME.exec(part);
+    const found = FRAME.exec(part.trim());
     if (found === null) continue;
     const file = found[1]!;
     const func = found[3]!.slice(0, 200);

@@ -81,7 +81,7 @@ async function headOf(entry: ProfileEntry): Promise<string> {
 }
 
 function jsonRole(head: string, name: string): Role | null {
-  if (/^\s*,?\s*[[{]/.test(head) && /"ph"\s*:/.test(head)) {
+  if (/^,?\s*[[{]/.test(head.trimStart()) && /"ph"\s*:/.test(head)) {
     const isGpu = GPU.test(head) || (GPU_NAME.test(name) && !ASCEND_LANE.test(head));
     return isGpu ? 'gpu' : 'trace_view.json';
   }

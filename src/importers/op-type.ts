@@ -2,6 +2,8 @@
  * Level0 writes no op type. Names still carry it: `aclnnX_Y_Type` → Type, `trans_TransData_12` → TransData, `Conv2D1` → Conv2D.
  * A trailing digit is dropped only when what remains is a known type and the whole is not.
  */
+import { trailingDigits } from '../base/endings.ts';
+
 const ENDS_IN_DIGIT = new Set([
   'Conv2D',
   'Conv3D',
@@ -35,7 +37,7 @@ export function opTypeFromName(name: string): string {
   let type = parts[parts.length - 1]!;
   if (type === '' && parts.length > 1) type = parts[parts.length - 2]!;
   if (!ENDS_IN_DIGIT.has(type)) {
-    const stripped = type.replace(/\d+$/, '');
+    const stripped = type.slice(0, type.length - trailingDigits(type).length);
     if (stripped !== '') type = ENDS_IN_DIGIT.has(stripped) || !/\dD$/.test(type) ? stripped : type;
   }
   return type;

@@ -1,3 +1,4 @@
+import { withoutTrailing } from '../base/endings.ts';
 import { CONFIG_PATH } from '../config/schema.ts';
 import { REGRESSION } from '../model/acknowledgement.ts';
 import type { Lang } from '../model/lang.ts';
@@ -127,7 +128,7 @@ function shortPath(path: string): string {
 export function blobUrl(links: RepositoryLinks, sha: string, location: Location): string | null {
   if (links.htmlBase === null || location.provenBy === 'profile') return null;
   const path = location.file.toWellFormed().split('/').map(encodeURIComponent).join('/');
-  return `${links.htmlBase.replace(/\/+$/, '')}/blob/${token(sha)}/${path}#L${location.line}`;
+  return `${withoutTrailing(links.htmlBase, '/')}/blob/${token(sha)}/${path}#L${location.line}`;
 }
 
 /** `file:line`, a link where the line is known to exist; else the ranks. */

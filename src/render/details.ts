@@ -116,7 +116,7 @@ function changeModel(change: Recommendation, places: Places, lang: Lang): object
 
 /** Examples are Python, or shell when they set variables or call a program. */
 function isShell(example: string): boolean {
-  return /^\s*(export|source|pip|npu-smi|msrun|torchrun|bash|cd|msprof|echo)\s/m.test(example);
+  return /^[^\S\n]*(export|source|pip|npu-smi|msrun|torchrun|bash|cd|msprof|echo)\s/m.test(example);
 }
 
 /** Hosts a reference may lead to. */

@@ -3,6 +3,7 @@
  * GitHub looks for mentions and references after Markdown is rendered, so escaping a character is not enough there;
  * a zero-width space (`&#8203;`) between the sign and the name is.
  */
+import { withoutTrailing } from '../base/endings.ts';
 
 /** Characters that change how text is read or where it goes. */
 const UNSAFE = new RegExp(
@@ -137,10 +138,8 @@ export function code(literal: string): SafeMarkdown {
 
 /** A fenced block whose fence is longer than any run of backticks inside. Line breaks and tabs survive, other controls do not. */
 export function fenced(text: string, info = ''): SafeMarkdown {
-  const clean = text
-    .replace(/\r\n?/g, '\n')
-    .replace(UNSAFE, (char) => (char === '\n' || char === '\t' ? char : ' '))
-    .replace(/\n+$/, '');
+  const plainText = text.replace(/\r\n?/g, '\n').replace(UNSAFE, (char) => (char === '\n' || char === '\t' ? char : ' '));
+  const clean = withoutTrailing(plainText, '\n');
   const fence = '`'.repeat(Math.max(3, longestRun(clean) + 1));
   return new SafeMarkdown(`${fence}${info}\n${clean}${clean === '' ? '' : '\n'}${fence}`);
 }

@@ -25,7 +25,7 @@ function firstLine(finding: Finding, lang: Lang): string {
 
 /** True for lines another bot could take for its command, e.g. `/merge`, or that GitHub cannot take back. */
 function isInert(text: string): boolean {
-  return !/^\s*\/[a-z]/im.test(text) && !/[\u0000-\u0008\u000b-\u001f\u007f\u202a-\u202e\u2066-\u2069]/.test(text);
+  return !/^[^\S\n]*\/[a-z]/im.test(text) && !/[\u0000-\u0008\u000b-\u001f\u007f\u202a-\u202e\u2066-\u2069]/.test(text);
 }
 
 /**

@@ -70,7 +70,7 @@ const templates = new Map(
 
 /** One blank line between blocks. Fenced blocks stay as they are. */
 function tidy(text: string): string {
-  const blocks = text.split(/(^(`{3,})[^\n]*\n[\s\S]*?^\2$)/m);
+  const blocks = text.split(/(^(?=(`{3,}))\2[^\n]*\n[\s\S]*?^\2$)/m);
   // split keeps both groups: outside, block, fence, outside, …
   return blocks
     .filter((_, i) => i % 3 !== 2)

@@ -1,3 +1,4 @@
+import { withoutTrailing } from '../base/endings.ts';
 import type { SourceTree } from '../model/source-tree.ts';
 import { argumentOf, describeCalls, type PyCall } from './calls.ts';
 import { definitionOf } from './imports.ts';
@@ -680,7 +681,7 @@ function hydraFile(module: PyModule, definition: PyNode): string | null {
     const name = literalString(module, argumentOf(call, 'config_name', 1)?.value ?? null);
     if (name === null) return null;
     const file = /\.ya?ml$/.test(name) ? name : `${name}.yaml`;
-    return folder === null ? file : `${folder.replace(/\/+$/, '')}/${file}`;
+    return folder === null ? file : `${withoutTrailing(folder, '/')}/${file}`;
   }
   return null;
 }

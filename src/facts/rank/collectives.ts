@@ -1,3 +1,4 @@
+import { trailingDigits } from '../../base/endings.ts';
 import { covered, EMPTY, type Intervals, unionSorted } from '../../base/intervals.ts';
 import type { CollectiveRecord, RankCapture } from '../../model/capture.ts';
 import { COMMUNICATION, COMPUTE, type CollectiveFacts, type Tape } from '../../model/facts.ts';
@@ -105,7 +106,7 @@ function payloadOf(capture: RankCapture, n: number): number {
   const collective = capture.trace?.collective;
   const count = collective?.count[n] ?? Number.NaN;
   const type = collective?.dataType[n] ?? -1;
-  const bytes = type === -1 ? undefined : ELEMENT[/\d+$/.exec(capture.names.get(type))?.[0] ?? ''];
+  const bytes = type === -1 ? undefined : ELEMENT[trailingDigits(capture.names.get(type))];
   return count > 0 && bytes !== undefined ? count * bytes : Number.NaN;
 }
 

@@ -1,7 +1,7 @@
 import type { Interner } from '../../base/interner.ts';
 import type { Database } from '../database.ts';
 
-const MISSING = /^\s*(?:n\/?a|none|nan|null)?\s*$/i;
+const MISSING = /^(?:n\/?a|none|nan|null)?$/i;
 /** A longer value is no name, shape or stack frame and is not loaded, bytes. */
 const MAX_BYTES = 1 << 20;
 /** Part of a value that is kept, characters. */
@@ -24,7 +24,7 @@ export function createStrings(db: Database, names: Interner): Strings {
     let known = texts.get(id);
     if (known === undefined) {
       const value = find(id);
-      known = value === null || MISSING.test(value) ? null : value;
+      known = value === null || MISSING.test(value.trim()) ? null : value;
       texts.set(id, known);
     }
     return known;

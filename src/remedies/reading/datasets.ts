@@ -21,7 +21,7 @@ const SPAWN = /set_start_method\(\s*["'](spawn|forkserver)|get_context\(\s*["'](
 
 /** A data set that is read from one end to the other: by its class, or by what somebody called it. */
 const ITERATES = /\b(IterableDataset|IterDataPipe|WebDataset|streaming\s*=\s*True)\b|\b\w*(_iter|iterator|iterable|stream|pipe)\b/i;
-const PIPES = /^\s*(?:from|import)\s+(torchtext|torchdata|webdataset)\b/m;
+const PIPES = /^[^\S\n]*(?:from|import)\s+(torchtext|torchdata|webdataset)\b/m;
 
 /** Everything in the tree that speaks against worker processes for this loader without a person looking. */
 export function workerHazards(tree: SourceTree, { module, call }: CallSite): WorkerHazard[] {

@@ -57,7 +57,7 @@ export function loaderNames(sites: readonly CallSite[]): ReadonlySet<string> {
   for (const { module, call } of sites) {
     const assignment = call.node.parent;
     if (assignment?.kind !== 'assignment') continue;
-    const name = /([A-Za-z_]\w*)\s*(?::[^=]*)?=/.exec(textOf(module, assignment))?.[1];
+    const name = /([A-Za-z_]\w*)\s*(?::[^=]*)?=/.exec(textOf(module, assignment).slice(0, 500))?.[1];
     if (name !== undefined) names.add(name);
   }
   return names;

@@ -73,7 +73,7 @@ function maskOf(module: PyModule, at: PyNode, tensor: string, index: PyNode): 'o
   }
   const text = textOf(module, index);
   if (index.kind === 'comparison_operator') {
-    const sides = COMPARISONS.exec(text);
+    const sides = COMPARISONS.exec(text.slice(0, 500));
     const operators = index.children.filter((child) => !child.named).length;
     const isSimple = sides !== null && operators === 1 && !/\b(in|is|not)\b/.test(text);
     if (!isSimple) return null;
