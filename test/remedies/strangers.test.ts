@@ -152,6 +152,25 @@ def loader_for_epoch(epoch):
   },
   {
     remedy: 'set-environment',
+    what: 'the script builds something for inference',
+    params: { kind: 'symptom', name: 'ASCEND_GLOBAL_LOG_LEVEL' },
+    files: { 'infer/sdk/build.sh': 'export ASCEND_GLOBAL_LOG_LEVEL=0\n' },
+  },
+  {
+    remedy: 'batch-transfer',
+    what: 'accelerate hands out batches on the card',
+    files: {
+      'train.py': `from accelerate import Accelerator\n${LOADER}
+loader = DataLoader(dataset, num_workers=4, pin_memory=True)
+loader = accelerator.prepare(loader)
+for batch in loader:
+    x = batch["x"].to(device)
+    accelerator.backward(model(x))
+`,
+    },
+  },
+  {
+    remedy: 'set-environment',
     what: 'a number of threads that somebody chose',
     params: { kind: 'symptom', name: 'OMP_NUM_THREADS' },
     files: { 'run.sh': 'export OMP_NUM_THREADS=4 # number of cores\n' },

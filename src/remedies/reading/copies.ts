@@ -23,7 +23,10 @@ export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], p
     ['.npu(', '.to(', '.cuda('],
     (path) => (!isAside(path) || proven.includes(path)) && isTrainingFile(path),
   );
-  const reachesCuda = frameworksOf(tree).has('transferToNpu');
+  const frameworks = frameworksOf(tree);
+  const reachesCuda = frameworks.has('transferToNpu');
+  // Their loaders hand out batches that are on the card already.
+  const isCopiedBefore = frameworks.has('accelerate') || frameworks.has('hfTrainer') || frameworks.has('lightning');
   const copies = modules.flatMap((module) =>
     findMethodCalls(module, ['npu', 'to', 'cuda']).flatMap((call): Proposal[] => {
       const loop = loopAround(call.node);
@@ -38,7 +41,14 @@ export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], p
       const isTensor = batch.parts.has(root) ? receiver.kind === 'identifier' : receiver.kind === 'subscript';
       // On an NPU this line runs only where names of CUDA are redirected.
       const runs = reachesCuda || !/\bcuda\b/.test(textOf(module, call.node));
-      return [{ module, node: call.node, steps, isSafe: isTensor && runs && !isChanged(module, loop, call.node, receiver, root) }];
+      return [
+        {
+          module,
+          node: call.node,
+          steps,
+          isSafe: isTensor && runs && !isCopiedBefore && !isChanged(module, loop, call.node, receiver, root),
+        },
+      ];
     }),
   );
   const inProven = copies.filter(({ module }) => proven.includes(module.path));
@@ -50,7 +60,7 @@ export function isCopied({ module, call }: CallSite, copies: readonly Proposal[]
   const [name] = loaderNames([{ module, call, names: namesOf(module) }]);
   if (name === undefined) return copies.length > 0;
   const goesOver = (node: PyNode): boolean =>
-    node.kind === 'for_statement' && (textOf(module, partsOf(node)[1]!).match(/[A-Za-z_]\w*/g) ?? []).includes(name);
+    node.kind === 'for_statement' && new Set<string>(textOf(module, partsOf(node)[1]!).match(/[A-Za-z_]\w*/g)).has(name);
   const loops = [...descend(module.root)].filter(goesOver);
   if (loops.length === 0) return copies.length > 0;
   return copies.some((copy) => copy.module === module && loops.some((loop) => loop === loopAround(copy.node)));
