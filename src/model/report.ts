@@ -86,6 +86,10 @@ export const Finding = z.object({
   groups: z.array(z.string()),
   saving: Saving.nullable(),
   symptomOf: z.string().nullable().describe('id of the finding that explains this one'),
+  maskedBy: z
+    .array(z.string())
+    .optional()
+    .describe('ids of causes that take as long at the same time: this one saves nothing alone, only without them, too'),
   evidence: z.array(Evidence),
   caveats: z.array(z.string()).describe('what caps the confidence or the saving'),
   locations: z.array(Location),

@@ -73,7 +73,7 @@ function fingerprint(rule: string, hotspot: string): string {
 
 /** The same file has one name on every runner: neither users nor numbered workspaces of runners are part of it. */
 function withoutWorkspace(place: string): string {
-  return place.replace(/[^\s:]*\/_work\/[^/:]+\/[^/:]+\//g, '').replace(/\/(?:home|Users)\/[^/:]+(?=\/)|\/root(?=\/)/g, '~');
+  return place.replace(/(?<![^\s:])[^\s:]*\/_work\/[^/:]+\/[^/:]+\//g, '').replace(/\/(?:home|Users)\/[^/:]+(?=\/)|\/root(?=\/)/g, '~');
 }
 
 function sourceOf(job: JobFacts, rank: number | null, file: string | null): string | null {
@@ -106,6 +106,14 @@ interface Draft {
   raw: RawFinding;
   ms: number;
   resolved: boolean;
+  /** What the step falls by without all causes that hide each other, when this is one of them, ms. */
+  jointMs?: number;
+}
+
+/** A cause that saves nothing while another one takes as long at the same time. */
+interface Hidden {
+  readonly rule: Rule;
+  readonly raw: RawFinding;
 }
 
 /** Puts the report together: savings, severities, symptoms under their causes, totals, verdict, texts in one language. */
@@ -116,6 +124,7 @@ export function buildReport(input: ReportInput): Report {
   const floor = Math.max(REPORTING_FLOOR_MS, 2 * noise);
   const checked: CheckedRule[] = [];
   const drafts: Draft[] = [];
+  const hidden: Hidden[] = [];
 
   for (const { rule, detection } of input.outcomes) {
     if (detection.outcome === 'error') {
@@ -142,6 +151,7 @@ export function buildReport(input: ReportInput): Report {
           },
           lang,
         );
+        hidden.push({ rule, raw });
         continue;
       }
       kept.push(draft(input, rule, raw, e));
@@ -154,6 +164,12 @@ export function buildReport(input: ReportInput): Report {
     );
   }
 
+  for (const masked of maskedCauses(input, drafts, hidden, floor)) {
+    drafts.push(masked);
+    const at = checked.findIndex((c) => c.rule === masked.finding.rule);
+    const reasons = checked[at]!.outcome === 'finding' ? [checked[at]!.reason] : [];
+    checked[at] = { rule: masked.finding.rule, outcome: 'finding', reason: [...reasons, masked.finding.title].join('; ') };
+  }
   resolveWaiting(job, drafts);
   resolveExplained(drafts);
   resolveSymptoms(drafts, step);
@@ -173,7 +189,10 @@ export function buildReport(input: ReportInput): Report {
     : null;
   const cap = step ?? Number.POSITIVE_INFINITY;
   // A regression that stands for itself is the effect of some of the causes: it bounds them from below and does not add to them.
-  const ceilingOf = (list: readonly Draft[]): number => list.reduce((total, d) => total + d.finding.saving!.perStepMs.ceiling, 0);
+  // Causes that hide each other count once, together.
+  const ceilingOf = (list: readonly Draft[]): number =>
+    list.reduce((total, d) => total + (d.jointMs === undefined ? d.finding.saving!.perStepMs.ceiling : 0), 0) +
+    Math.max(0, ...list.map((d) => d.jointMs ?? 0));
   const measured = causes.filter((d) => d.raw.measured !== undefined);
   const together = replayed ?? (measured.length > 0 ? 0 : null);
   const ceiling = Math.min(cap, Math.max(ceilingOf(causes.filter((d) => d.raw.measured === undefined)), ceilingOf(measured)));
@@ -218,6 +237,61 @@ export function buildReport(input: ReportInput): Report {
   };
   report.verdict = verdictOf(report, causes.length, job);
   return report;
+}
+
+/** A smaller gain is not worth the doubt of two causes that only count together, share of the step. */
+const MIN_JOINT_SHARE = 0.02;
+
+/**
+ * Causes that hide each other: each alone changes nothing, because the step then waits for the other. What they save together is only known
+ * as a whole, so each is told as a bound.
+ */
+function maskedCauses(input: ReportInput, drafts: readonly Draft[], hidden: readonly Hidden[], floor: number): Draft[] {
+  const { job, lang } = input;
+  const step = job.steps.stepTimeMs;
+  const known = drafts.filter((d) => d.raw.removal !== null && !d.raw.information && d.raw.ceilingOnly !== true).map((d) => d.raw);
+  const candidates = hidden.filter(
+    ({ raw }) => raw.removal !== null && !raw.information && raw.ceilingOnly !== true && raw.symptomOf === null,
+  );
+  if (step === null || job.replay === null || candidates.length === 0 || known.length + candidates.length < 2) return [];
+  const together = (raws: readonly RawFinding[]): number => estimateTogether(job, raws) ?? 0;
+  const all = [...known, ...candidates.map(({ raw }) => raw)];
+  const whole = together(all);
+  const limit = Math.max(floor, MIN_JOINT_SHARE * step);
+  const claimed = together(known);
+  const gain = whole - claimed;
+  // Behind a cause that saves more by itself the next profile will show the rest; here most would stay untold.
+  if (!(gain >= Math.max(limit, claimed))) return [];
+  const needed = candidates
+    .map((c) => ({ ...c, ms: whole - together(all.filter((raw) => raw !== c.raw)) }))
+    .filter(({ ms }) => ms >= limit);
+  return needed.map(({ rule, raw, ms }) => {
+    const others = needed.length > 1 ? needed.filter((o) => o.raw !== raw).map((o) => o.raw) : known;
+    const made = draft(input, rule, raw, { basis: 'bound', floor: 0, likely: null, ceiling: Math.min(step, ms) });
+    made.finding.maskedBy = drafts.filter((d) => others.includes(d.raw)).map((d) => d.finding.id);
+    made.finding.maskedBy.push(...needed.filter((o) => others.includes(o.raw)).map((o) => fingerprint(o.rule.id, o.raw.hotspot)));
+    made.finding.caveats.push(
+      say(
+        {
+          text: {
+            en: 'alone it saves nothing, because another cause takes as long at the same time ({others:code}); without all of them the step falls by {ms:ms}',
+            zh: '单独消除没有收益，因为另有原因同时占用同样长的时间（{others:code}）；全部消除后迭代缩短 {ms:ms}',
+          },
+          params: {
+            others: [
+              ...new Set(
+                [...drafts, ...needed].flatMap((o) => (others.includes(o.raw) ? ['finding' in o ? o.finding.rule : o.rule.id] : [])),
+              ),
+            ],
+            ms: whole,
+          },
+        },
+        lang,
+      ),
+    );
+    made.jointMs = gain;
+    return made;
+  });
 }
 
 function draft(input: ReportInput, rule: Rule, raw: RawFinding, e: Estimate | null): Draft {

@@ -49,6 +49,10 @@ describe('two faults at once are both found and no third', () => {
   )('%s', async (_, spec) => check(spec), 120_000);
 });
 
+test('two faults that hide each other are found although each alone saves nothing or little', async () => {
+  await check({ ranks: 8, layers: 4, steps: 5, faults: [{ kind: 'slow-rank', rank: 5 }, { kind: 'slow-loader' }] });
+});
+
 test('a likely saving is known for at least 80 % of the faults found above', () => {
   expect(known.length).toBeGreaterThan(15);
   expect(known.filter(Boolean).length).toBeGreaterThanOrEqual(0.8 * known.length);

@@ -213,6 +213,23 @@ function sameRanks(a: readonly number[], b: readonly number[]): boolean {
   return JSON.stringify([...a].sort((x, y) => x - y)) === JSON.stringify([...b].sort((x, y) => x - y));
 }
 
+function findingOf(claimed: readonly Finding[], e: Expectation): Finding | null {
+  return claimed.find((f) => f.rule === e.rule && (e.rule !== 'slow-rank' || f.ranks.includes(e.ranks![0]!))) ?? null;
+}
+
+/** What the step would lose without this fault once those that hide it are gone. */
+function trueUnmasked(
+  spec: JobSpec,
+  of: Expectation,
+  finding: Finding,
+  expected: readonly Expectation[],
+  claimed: readonly Finding[],
+): number {
+  const isMask = (e: Expectation): boolean => e !== of && finding.maskedBy!.includes(findingOf(claimed, e)?.id ?? '');
+  const without = expected.filter(isMask).reduce((rest, e) => withoutFault(rest, e.fault), spec);
+  return trueSaving(without, of.fault);
+}
+
 /** Simulates, writes, analyses and judges one job. */
 export async function evaluateJob(job: GridJob): Promise<JobResult> {
   const begin = performance.now();
@@ -226,8 +243,9 @@ export async function evaluateJob(job: GridJob): Promise<JobResult> {
   const complaints: string[] = [];
   const remarks: string[] = [];
   const outcomes = expected.map((e): Outcome => {
-    const trueMs = trueSaving(job.spec, e.fault, stepMs);
-    const finding = claimed.find((f) => f.rule === e.rule && (e.rule !== 'slow-rank' || f.ranks.includes(e.ranks![0]!))) ?? null;
+    const finding = findingOf(claimed, e);
+    const trueMs =
+      finding?.maskedBy === undefined ? trueSaving(job.spec, e.fault, stepMs) : trueUnmasked(job.spec, e, finding, expected, claimed);
     if (finding === null) {
       // Too small to be worth a line: staying silent is right.
       if (trueMs < smallestReported(report)) return { expected: e, trueMs, finding, ranksRight: true, headlineMs: null, error: null };

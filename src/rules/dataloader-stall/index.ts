@@ -71,6 +71,16 @@ export default defineRule({
     const worst = Math.max(...ranks.map((r) => medians[r]!));
     const culprits = ranks.filter((r) => medians[r]! >= 0.5 * worst || intermittent[r]);
     if (culprits.length > 0) ranks = culprits;
+    // A rank that waits for its batch as long is in the same place, even if its card still works off what a later rank holds up.
+    const fetches = job.ranks.map(
+      (r) =>
+        medianOfUsed(
+          job,
+          sumByStep(r.steps.length, r.loader?.fetches ?? [], (f) => (f.end - f.start) / 1e6),
+        ) || 0,
+    );
+    const longest = Math.min(...ranks.map((r) => fetches[r]!));
+    ranks = job.ranks.map((_, i) => i).filter((i) => ranks.includes(i) || (steady.some(Boolean) && fetches[i]! >= 0.5 * longest));
     const all = ranks.length === job.ranks.length;
     const loader = job.ranks[ranks[0]!]!.loader!;
     const pace = ranks.includes(job.steps.pace) ? job.steps.pace : ranks.reduce((a, b) => (medians[b]! > medians[a]! ? b : a));
