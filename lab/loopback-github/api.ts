@@ -16,7 +16,15 @@ import { commentHandlers } from './routes/comment.ts';
 import { pullHandlers } from './routes/pull.ts';
 import { repositoryHandlers } from './routes/repository.ts';
 import { reviewHandlers } from './routes/review.ts';
-import { checkHeaders, checkWritable, permissionMissing, requireUserAgent, unseenRepository } from './rules.ts';
+import {
+  API_VERSIONS,
+  checkHeaders,
+  checkWritable,
+  ENTERPRISE_API_VERSIONS,
+  permissionMissing,
+  requireUserAgent,
+  unseenRepository,
+} from './rules.ts';
 import { findRepository, type HubState, type Repository, type Violation } from './state.ts';
 import { githubWording } from './wording.ts';
 
@@ -99,7 +107,8 @@ function report(context: Context, side: Violation['side'], kind: Violation['kind
 function handle(context: Context, rawBody: Buffer): Reply {
   const { state, request, url } = context;
   requireUserAgent(request.headers['user-agent']);
-  checkHeaders(request.headers['x-github-api-version'], request.headers.accept, /\/releases\/assets\/\d+$/.test(url.pathname));
+  const versions = state.enterprise === null ? API_VERSIONS : ENTERPRISE_API_VERSIONS;
+  checkHeaders(request.headers['x-github-api-version'], versions, request.headers.accept, /\/releases\/assets\/\d+$/.test(url.pathname));
   const caller = authenticate(state, request.headers.authorization);
   const api = description();
   const route = api.route(request.method ?? 'GET', url.pathname.slice(new URL(state.apiUrl).pathname.length));
@@ -222,16 +231,23 @@ function describesPlainErrors(operation: Operation | null, status: number): bool
   return typeof schema?.$ref === 'string' && schema.$ref.endsWith('validation-error-simple');
 }
 
-function answer(context: Context, reply: Reply): Answer {
-  const { request, operation } = context;
-  const headers: { [name: string]: string } = {
-    'x-github-request-id': randomUUID().slice(0, 18).toUpperCase(),
-    'x-github-media-type': 'github.v3; format=json',
+/** A GitHub Enterprise Server has rate limits only where its operator sets them. */
+function rateLimits(): { [name: string]: string } {
+  return {
     'x-ratelimit-limit': '5000',
     'x-ratelimit-remaining': '4999',
     'x-ratelimit-used': '1',
     'x-ratelimit-reset': String(Math.floor(Date.now() / 1000) + 3600),
     'x-ratelimit-resource': 'core',
+  };
+}
+
+function answer(context: Context, reply: Reply): Answer {
+  const { request, operation } = context;
+  const headers: { [name: string]: string } = {
+    'x-github-request-id': randomUUID().slice(0, 18).toUpperCase(),
+    'x-github-media-type': 'github.v3; format=json',
+    ...(context.state.enterprise === null ? rateLimits() : { 'x-github-enterprise-version': context.state.enterprise }),
     'access-control-expose-headers': 'ETag, Link, Location, Retry-After, X-RateLimit-Limit, X-GitHub-Request-Id',
     'cache-control': 'private, max-age=60, s-maxage=60',
     ...(context.accepted ? { 'x-accepted-github-permissions': context.accepted } : {}),

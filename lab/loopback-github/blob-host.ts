@@ -1,9 +1,10 @@
 /** The host artifacts are downloaded from: another port, signed addresses, no tokens; errors in the style of Azure Blob Storage. */
 import { createReadStream } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { blobUrlState, fileOfBlobPath } from './blob-url.ts';
 import { takeFault } from './faults.ts';
+import { createOwnServer } from './server.ts';
 import { type Exchange, type HubState, now, type StoredFile } from './state.ts';
 
 interface BlobExchange {
@@ -14,7 +15,7 @@ interface BlobExchange {
 
 /** A server that serves artifact bytes. */
 export function createBlobServer(state: HubState): Server {
-  return createServer((request, response) => {
+  return createOwnServer(state, (request, response) => {
     const started = performance.now();
     const path = request.url ?? '/';
     const entry: Exchange = {

@@ -127,6 +127,9 @@ function headersOf(state: HubState, event: string, guid: string, bytes: Buffer, 
     'x-github-hook-id': '480000001',
     'x-github-hook-installation-target-id': String(state.app.id),
     'x-github-hook-installation-target-type': 'integration',
+    ...(state.enterprise === null
+      ? {}
+      : { 'x-github-enterprise-host': new URL(state.url).host, 'x-github-enterprise-version': state.enterprise }),
     'x-hub-signature': `sha1=${createHmac('sha1', secret).update(bytes).digest('hex')}`,
     'x-hub-signature-256': `sha256=${createHmac('sha256', secret).update(bytes).digest('hex')}`,
     ...options.headers,

@@ -6,6 +6,7 @@ import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createBlobServer } from './blob-host.ts';
+import { createCertificate } from './certificate.ts';
 import { type DeliveryOptions, type DeliveryResult, deliver, emit } from './deliveries.ts';
 import { createFault, type Fault, type FaultOptions } from './faults.ts';
 import type { Changes } from './git.ts';
@@ -56,6 +57,11 @@ export interface LoopbackGitHubOptions {
     events?: string[];
   };
   webhookUrl?: string;
+  /**
+   * Version of a GitHub Enterprise Server to stand for, such as `3.17.0`: https with a certificate of a private authority, no `digest` at
+   * artifacts, artifacts that are listed when their run is over and streamed without length or ranges, no rate limits, one API version.
+   */
+  enterprise?: string;
   /** Send the webhook of every state change by itself. */
   autoDeliver?: boolean;
 }
@@ -81,6 +87,8 @@ export interface LoopbackGitHub {
   readonly apiUrl: string;
   readonly blobUrl: string;
   readonly privateKeyPem: string;
+  /** PEM of the authority that its clients must trust; null: plain http. */
+  readonly authority: string | null;
   readonly app: { readonly id: number; readonly slug: string; readonly webhookSecret: string };
   /** Where webhooks go; may be set once the app listens. */
   webhookUrl: string | null;
@@ -153,6 +161,8 @@ function createState(options: LoopbackGitHubOptions): HubState {
     apiUrl: '',
     blobUrl: '',
     webhookUrl: options.webhookUrl ?? null,
+    enterprise: options.enterprise ?? null,
+    certificate: options.enterprise === undefined ? null : createCertificate(),
     autoDeliver: options.autoDeliver ?? false,
     accounts: new Map<string, Account>([
       [bot.login.toLowerCase(), bot],
@@ -173,10 +183,10 @@ function createState(options: LoopbackGitHubOptions): HubState {
   };
 }
 
-function listen(server: Server, port: number): Promise<string> {
+function listen(server: Server, port: number, scheme: string): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, '127.0.0.1', () => resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+    server.listen(port, '127.0.0.1', () => resolve(`${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`));
   });
 }
 
@@ -230,14 +240,16 @@ export async function startLoopbackGitHub(options: LoopbackGitHubOptions): Promi
   const state = createState(options);
   const server = createHubServer(state);
   const blobServer = createBlobServer(state);
-  state.url = await listen(server, options.port ?? 0);
+  const scheme = state.certificate === null ? 'http' : 'https';
+  state.url = await listen(server, options.port ?? 0, scheme);
   state.apiUrl = `${state.url}${API_BASE}`;
-  state.blobUrl = await listen(blobServer, options.blobPort ?? 0);
+  state.blobUrl = await listen(blobServer, options.blobPort ?? 0, scheme);
   return {
     url: state.url,
     apiUrl: state.apiUrl,
     blobUrl: state.blobUrl,
     privateKeyPem: state.app.privateKeyPem,
+    authority: state.certificate?.ca ?? null,
     app: { id: state.app.id, slug: state.app.slug, webhookSecret: state.app.webhookSecret },
     get webhookUrl() {
       return state.webhookUrl;

@@ -25,14 +25,16 @@ export function requireUserAgent(userAgent: string | undefined): void {
 }
 
 /** API versions GitHub serves [docs, "API versions", read for 3.20 and github.com]. */
-const API_VERSIONS = ['2022-11-28', '2026-03-10'];
+export const API_VERSIONS = ['2022-11-28', '2026-03-10'];
+/** The only one of GitHub Enterprise Server up to 3.19 [docs, "API versions"]. */
+export const ENTERPRISE_API_VERSIONS = ['2022-11-28'];
 
 /**
  * `api-version`: an unsupported X-GitHub-Api-Version is 400 [docs, "API versions"].
  * `accept`: an Accept header that excludes JSON and GitHub's media types is 415 [recall]; `bytes`: but for the content of release assets.
  */
-export function checkHeaders(version: unknown, accept: string | undefined, bytes: boolean): void {
-  if (version !== undefined && !API_VERSIONS.includes(String(version))) {
+export function checkHeaders(version: unknown, versions: readonly string[], accept: string | undefined, bytes: boolean): void {
+  if (version !== undefined && !versions.includes(String(version))) {
     throw breach('api-version', 'client', 400, `The API version ${String(version)} is not supported.`);
   }
   if (bytes && accept === 'application/octet-stream') return;

@@ -140,9 +140,13 @@ function storedFile(state: HubState, kind: string, options: ArtifactOptions): St
   const bytes = options.zipPath === undefined ? { buffer: options.zipBuffer ?? Buffer.alloc(0) } : { file: options.zipPath };
   const size = 'file' in bytes ? statSync(bytes.file).size : bytes.buffer.length;
 
+  // What an Enterprise Server zips up while it sends it has no digest, no length and no ranges.
+  const isStreamed = state.enterprise !== null;
   const digest =
     options.digest === undefined
-      ? `sha256:${sha256(bytes)}`
+      ? isStreamed
+        ? 'absent'
+        : `sha256:${sha256(bytes)}`
       : options.digest === 'wrong'
         ? `sha256:${randomBytes(32).toString('hex')}`
         : options.digest;
@@ -160,8 +164,8 @@ function storedFile(state: HubState, kind: string, options: ArtifactOptions): St
     etag: `"0x8D${id.toString(16).toUpperCase().padStart(13, '0')}"`,
     slowBytesPerSecond: options.slowBytesPerSecond ?? null,
     truncateAt: options.truncateAt ?? null,
-    omitLength: options.omitLength ?? false,
-    ignoreRange: options.ignoreRange ?? false,
+    omitLength: options.omitLength ?? isStreamed,
+    ignoreRange: options.ignoreRange ?? isStreamed,
   };
 }
 

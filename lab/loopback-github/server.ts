@@ -1,5 +1,6 @@
 /** The server of the API and of the pages: reads requests, applies armed faults, keeps the journal. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, serveApi } from './api.ts';
 import { type Fault, faultMessage, takeFault } from './faults.ts';
@@ -9,9 +10,14 @@ import { type Exchange, type HubState, now } from './state.ts';
 /** Base path of the API, as on GitHub Enterprise Server. */
 export const API_BASE = '/api/v3';
 
+/** A server with the hub's certificate, where it has one. */
+export function createOwnServer(state: HubState, listener: RequestListener): Server {
+  return state.certificate === null ? createServer(listener) : createTlsServer(state.certificate, listener);
+}
+
 /** A server of the API and the pages. */
 export function createHubServer(state: HubState): Server {
-  return createServer((request, response) => {
+  return createOwnServer(state, (request, response) => {
     const path = request.url ?? '/';
     const api = path.startsWith('/api/');
     const started = performance.now();

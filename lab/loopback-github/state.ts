@@ -1,5 +1,7 @@
 /** Everything the loopback GitHub remembers, as plain objects. */
+
 import type { KeyObject } from 'node:crypto';
+import type { Certificate } from './certificate.ts';
 import type { Fault } from './faults.ts';
 import type { Objects } from './git.ts';
 import { createObjects } from './git.ts';
@@ -351,6 +353,10 @@ export interface HubState {
   apiUrl: string;
   blobUrl: string;
   webhookUrl: string | null;
+  /** Version of the GitHub Enterprise Server it stands for; null: as GitHub.com answers. */
+  enterprise: string | null;
+  /** TLS of its servers; null: plain http. */
+  certificate: Certificate | null;
   autoDeliver: boolean;
   accounts: Map<string, Account>;
   installations: Installation[];

@@ -20,7 +20,16 @@ export const VARIABLES = [
   { name: 'PRIVATE_KEY_PATH', default: null, description: 'File that holds the private key.' },
   { name: 'WEBHOOK_SECRET', default: null, description: 'Required. Secret of the webhook, at least 32 bytes.', isSecret: true },
   { name: 'WEBHOOK_SECRET_PREVIOUS', default: null, description: 'Old secret, still accepted while it is being changed.', isSecret: true },
-  { name: 'GHE_HOST', default: null, description: 'Host (and port) of a GitHub Enterprise Server. Empty: GitHub.com.' },
+  {
+    name: 'GHE_HOST',
+    default: null,
+    description: 'Host (and port) of a GitHub Enterprise Server, or SUBDOMAIN.ghe.com. Empty: GitHub.com.',
+  },
+  {
+    name: 'NODE_EXTRA_CA_CERTS',
+    default: null,
+    description: 'File with the certificates (PEM) of a private authority that signed those of the server and its storage.',
+  },
   { name: 'GHE_PROTOCOL', default: 'https', description: '`https`, or `http` for a stand-in on this machine.' },
   { name: 'HOST', default: '127.0.0.1', description: 'Address to listen on; `0.0.0.0` in a container.' },
   { name: 'PORT', default: '3000', description: 'Port to listen on; 0 takes a free one.' },
@@ -114,6 +123,38 @@ export interface ServerOptions {
   readonly testAnalyser: string | null;
 }
 
+/** Enterprise Cloud with a subdomain of its own, whose API is a host of its own, too. */
+function isCloud(host: string | null): host is string {
+  return host !== null && /^[\w-]+\.ghe\.com$/i.test(host);
+}
+
+/** Base of the REST API [docs, "Getting started with the REST API", for GitHub.com, GHE.com and Enterprise Server]. */
+function apiUrlOf(host: string | null, protocol: string): string {
+  if (host === null) return 'https://api.github.com';
+  if (!/^[\w.-]+(?::\d{1,5})?$|^\[[\da-f:]+\](?::\d{1,5})?$/i.test(host)) {
+    throw new AdviseError(
+      'environment',
+      'GHE_HOST must be a host, such as ghe.example or ghe.example:8443',
+      'Leave out https:// and the path.',
+    );
+  }
+  return isCloud(host) ? `https://api.${host}` : `${protocol}://${host}/api/v3`;
+}
+
+/** Node says nothing when it cannot read this file, and then trusts nobody it should. */
+function checkAuthorities(file: string | null): void {
+  if (file === null) return;
+  let text = '';
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    // said below
+  }
+  if (text.includes('-----BEGIN CERTIFICATE-----')) return;
+  const hint = 'Give the path of a PEM file that the process may read, before it starts.';
+  throw new AdviseError('environment', 'NODE_EXTRA_CA_CERTS names no file with certificates', hint);
+}
+
 function readPrivateKey(get: (name: Name) => string | null): string {
   const path = get('PRIVATE_KEY_PATH');
   const raw = get('PRIVATE_KEY') ?? (path === null ? null : readFileSync(path, 'utf8'));
@@ -147,6 +188,7 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Serv
     throw new AdviseError('environment', 'APP_ID is not set to the number of the app', 'The number is on the settings page of the app.');
   }
   const gheHost = get('GHE_HOST');
+  checkAuthorities(get('NODE_EXTRA_CA_CERTS'));
   const protocol = get('GHE_PROTOCOL');
   if (protocol !== 'https' && protocol !== 'http') {
     throw new AdviseError('environment', 'GHE_PROTOCOL must be https or http', 'Correct GHE_PROTOCOL in the environment.');
@@ -157,12 +199,12 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Serv
     privateKey: readPrivateKey(get),
     webhookSecret,
     previousWebhookSecret: previous === null ? null : checkSecret(previous, 'WEBHOOK_SECRET_PREVIOUS'),
-    apiUrl: gheHost === null ? 'https://api.github.com' : `${protocol}://${gheHost}/api/v3`,
+    apiUrl: apiUrlOf(gheHost, protocol),
     host: get('HOST') ?? '127.0.0.1',
     port: number('PORT', 0, 65_535),
     databaseUrl: get('DATABASE_URL'),
     dataDir: resolve(get('NPU_ADVISOR_DATA_DIR') ?? join(tmpdir(), 'npu-advisor')),
-    artifactHosts: listOf(get('NPU_ADVISOR_ARTIFACT_HOSTS')),
+    artifactHosts: [...listOf(get('NPU_ADVISOR_ARTIFACT_HOSTS')), ...(isCloud(gheHost) ? [`*.${gheHost}`] : [])],
     repositories: listOf(get('NPU_ADVISOR_REPOSITORIES')),
     maxDailyBytes: number('NPU_ADVISOR_MAX_DAILY_MB', 1, 1_000_000_000) * 1024 * 1024,
     maxArtifactBytes: number('NPU_ADVISOR_MAX_ARTIFACT_MB', 1, 1_000_000) * 1024 * 1024,

@@ -21,6 +21,9 @@ describe('the environment', () => {
     ['no key', { PRIVATE_KEY: '' }, /PRIVATE_KEY is not set/],
     ['a key that is none', { PRIVATE_KEY: 'hello' }, /not a private key/],
     ['a number that is none', { PORT: 'many' }, /PORT must be a number/],
+    ['an address as host', { GHE_HOST: 'https://ghe.example/' }, /GHE_HOST must be a host/],
+    ['authorities that are not there', { NODE_EXTRA_CA_CERTS: '/no/such.pem' }, /NODE_EXTRA_CA_CERTS names no file/],
+    ['authorities that are none', { NODE_EXTRA_CA_CERTS: import.meta.filename }, /NODE_EXTRA_CA_CERTS names no file/],
   ])('with %s is refused in one sentence', (_, over, message) => {
     expect(() => readEnv({ ...GOOD, ...over })).toThrow(message);
   });
@@ -39,6 +42,10 @@ describe('the environment', () => {
   it('names the API of GitHub.com and of an Enterprise Server', () => {
     expect(readEnv(GOOD).apiUrl).toBe('https://api.github.com');
     expect(readEnv({ ...GOOD, GHE_HOST: 'ghe.example' }).apiUrl).toBe('https://ghe.example/api/v3');
+    expect(readEnv({ ...GOOD, GHE_HOST: 'ghe.example:8443', GHE_PROTOCOL: 'http' }).apiUrl).toBe('http://ghe.example:8443/api/v3');
+    const cloud = readEnv({ ...GOOD, GHE_HOST: 'octocorp.ghe.com' });
+    expect(cloud.apiUrl).toBe('https://api.octocorp.ghe.com');
+    expect(cloud.artifactHosts).toContain('*.octocorp.ghe.com');
   });
 
   it('honours the test switches in tests only', () => {

@@ -27,6 +27,11 @@ function artifactOf(call: Call): { repository: Repository; artifact: Artifact } 
   return { repository, artifact: found(repository.artifacts.find((artifact) => artifact.id === id)) };
 }
 
+/** Artifacts of upload-artifact v3, the only ones of an Enterprise Server, are listed when their run is over. */
+function isListed(call: Call, { run }: Artifact): boolean {
+  return call.state.enterprise === null || run.status === 'completed';
+}
+
 function listRuns(call: Call, repository: Repository, candidates: WorkflowRun[]): Reply {
   const is = (name: string, value: string | null): boolean => optionalText(call, name) === null || optionalText(call, name) === value;
   const runs = candidates
@@ -105,13 +110,17 @@ export const actionHandlers: Handlers = {
     return listArtifacts(
       call,
       repository,
-      repository.artifacts.filter((artifact) => artifact.run === run),
+      repository.artifacts.filter((artifact) => artifact.run === run && isListed(call, artifact)),
     );
   },
 
   'actions/list-artifacts-for-repo': (call) => {
     const repository = repositoryOf(call);
-    return listArtifacts(call, repository, repository.artifacts);
+    return listArtifacts(
+      call,
+      repository,
+      repository.artifacts.filter((artifact) => isListed(call, artifact)),
+    );
   },
 
   'actions/get-artifact': (call) => {
