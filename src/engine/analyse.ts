@@ -6,6 +6,7 @@ import type { CodeFacts } from '../model/code.ts';
 import type { JobComparison } from '../model/comparison.ts';
 import type { Capability, RankFacts, UploadFacts } from '../model/facts.ts';
 import type { L10n, Lang, Message } from '../model/lang.ts';
+import { torchOf } from '../model/releases.ts';
 import type { Remedy, RemedyContext } from '../model/remedy.ts';
 import type { Finding, Recommendation, Report } from '../model/report.ts';
 import type { RawFinding, Rule } from '../model/rule.ts';
@@ -89,7 +90,8 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
 
   input.onProgress?.({ phase: 'diagnose', done: 0, total: 1 });
   const job = jobFacts(usable, otherRanks, { batch, ...comparing(baseline, options) });
-  const outcomes = outcomesOf(job, options, input.source === null ? null : codeFacts(input.source));
+  const code = input.source === null ? null : codeFacts(input.source);
+  const outcomes = outcomesOf(job, options, code);
   const source = await sourceFor(input, outcomes);
   const advised: Advised[] = [];
   const report = buildReport({
@@ -99,7 +101,7 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
     notes: isMindSpore(usable) ? [...notes, MINDSPORE] : notes,
     lang: options.lang,
     version: VERSION,
-    advise: (finding, raw) => advise(finding, raw, usable, source, options.lang, advised),
+    advise: (finding, raw) => advise(finding, raw, usable, { source, code }, options.lang, advised),
     baseline: baseline?.job == null || !hasAllRanks(baseline.job, job) ? null : causesOf(baseline.job, options),
   });
   settleEdits(advised);
@@ -250,7 +252,7 @@ function advise(
   finding: Finding,
   raw: RawFinding,
   ranks: readonly RankFacts[],
-  source: SourceTree | null,
+  { source, code }: { readonly source: SourceTree | null; readonly code: CodeFacts | null },
   lang: Lang,
   advised: Advised[],
 ): Recommendation[] {
@@ -258,14 +260,17 @@ function advise(
   const framework = isMindSpore(ranks) ? 'MindSpore' : 'PyTorch';
   const settings = ranks.map((r) => r.settings);
   const pick = <T>(value: (s: (typeof settings)[number]) => T | null): T | null => settings.map(value).find((v) => v !== null) ?? null;
+  // What the profile does not record, the repository may ask for; a torch_npu package is named after its torch.
+  const torchNpu = pick((s) => s.torchNpu) ?? code?.versions.torchNpu ?? null;
+  const torch = pick((s) => s.torch) ?? (torchNpu === null ? null : torchOf(torchNpu)) ?? code?.versions.torch ?? null;
   const out: Recommendation[] = [];
   for (const { id, params } of raw.remedies) {
     const remedy: Remedy | undefined = REMEDIES.get(id);
     if (remedy === undefined || !(remedy.frameworks ?? ['PyTorch']).includes(framework)) continue;
     const context: RemedyContext = {
       soc: socOf(pick((s) => s.soc)),
-      torch: pick((s) => s.torch),
-      torchNpu: pick((s) => s.torchNpu),
+      torch,
+      torchNpu,
       params,
       source,
       ...(raw.sites === undefined ? {} : { sites: raw.sites }),

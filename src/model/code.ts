@@ -74,9 +74,9 @@ export interface CodeFacts {
     readonly npuFiles: number;
     /** Only changed lines were looked at. */
     readonly isDiff: boolean;
-    /** The one torch_npu version that the repository pins; null: none, or several. */
-    readonly pinnedTorchNpu: string | null;
   };
+  /** The one version of a package that the repository asks for exactly; null: none, or several. */
+  readonly versions: { readonly torch: string | null; readonly torchNpu: string | null };
   /** Settings of a variable in scripts, images and workflows, in the order of the files; those for debugging left out. */
   settings(variable: string): readonly CodeSetting[];
   /** The same, of each file that the pull request changes (of all files without a diff). */

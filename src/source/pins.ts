@@ -12,7 +12,7 @@ export interface Pin {
   readonly line: number;
   /** The words as written. */
   readonly text: string;
-  /** What keeps it from holding everywhere: an environment marker, a section or a branch; null when it always holds. */
+  /** What keeps it from holding everywhere: an environment marker, a section, a stage or a command; null when it always holds. */
   readonly condition: string | null;
 }
 
@@ -49,25 +49,32 @@ export function pinsOf(tree: SourceTree): Pin[] {
 function pinsIn(file: string, text: string): Pin[] {
   const pins: Pin[] = [];
   const lines = text.split('\n');
-  const stages = isDockerfile(file) ? stagesOf(text, lines) : null;
-  let section: string | null = null;
+  const conditions = isDockerfile(file) ? stagesOf(text, lines) : isProject(file) ? sectionsOf(file, text, lines) : null;
   let isPip = false;
   for (const [i, whole] of lines.entries()) {
     if (whole.length > MAX_LINE) continue;
     const line = withoutComment(file, whole);
-    const condition = stages?.[i] ?? section;
+    let condition = conditions?.[i] ?? null;
     const add = (name: string, version: string, marker: string | undefined, written: string): void => {
       const which = /npu/i.test(name) ? 'torch_npu' : 'torch';
-      pins.push({ package: which, version, file, line: i + 1, text: written.trim(), condition: marker?.trim() || condition || null });
+      pins.push({
+        package: which,
+        version,
+        file,
+        line: i + 1,
+        text: written.trim(),
+        condition: marker?.trim() || (condition === EACH ? `${EACH} ${pins.length}` : condition),
+      });
     };
-    if (isProject(file)) section = sectionOf(line) ?? section;
     // In scripts only the command that installs counts; it may go on over several lines.
     if (installs(file)) {
-      isPip = /\b(pip3?|uv|conda|mamba)\b[^|;&]*\binstall\b/.test(line) || (isPip && /\\\s*$/.test(lines[i - 1] ?? ''));
-      const conda = /\.ya?ml$/.test(file) ? CONDA.exec(line) : null;
+      const conda = isYaml(file) ? CONDA.exec(line) : null;
       if (conda) add(conda[1]!, conda[2]!, undefined, conda[0].replace(/^\s*-\s+/, ''));
-      const isListed = /\.ya?ml$/.test(file) && /^\s*-\s+["']?torch/.test(line);
+      const isListed = isYaml(file) && /^\s*-\s+["']?torch/.test(line);
+      isPip = /\b(pip3?|uv|conda|mamba)\b[^|;&]*\binstall\b/.test(line) || (isPip && /\\\s*$/.test(lines[i - 1] ?? ''));
       if (!isPip && !isListed) continue;
+      // Branches and jobs exclude each other; nobody knows which lines of a script meet.
+      if (isPip && (!isDockerfile(file) || BRANCH.test(whole))) condition = `line ${i + 1}`;
     }
     for (const match of line.matchAll(REQUIREMENT)) add(match[1]!, match[2]!, match[3], match[0].replace(/\s*;.*$/, ''));
     if (installs(file) || isRequirements(file)) for (const match of line.matchAll(DASHED)) add(match[1]!, match[2]!, undefined, match[0]);
@@ -77,11 +84,17 @@ function pinsIn(file: string, text: string): Pin[] {
       const match = name === 'FROM' ? CANN_IMAGE.exec(text.slice(start, end)) : null;
       if (!match) continue;
       const line = text.slice(0, start).split('\n').length;
-      pins.push({ package: 'cann', version: match[2]!, file, line, text: match[0].trim(), condition: stages?.[line - 1] || null });
+      pins.push({ package: 'cann', version: match[2]!, file, line, text: match[0].trim(), condition: conditions?.[line - 1] ?? null });
     }
   }
   return pins.sort((a, b) => a.line - b.line);
 }
+
+const isYaml = (path: string): boolean => /\.ya?ml$/.test(path);
+/** Nobody knows which of these meet: each stands for itself. */
+const EACH = 'extra';
+/** The command runs only sometimes. */
+const BRANCH = /\b(if|elif|else|then|case|fi)\b|&&\s*\{|\|\|/;
 
 function withoutComment(file: string, line: string): string {
   const at = line.search(/(^|\s)#/);
@@ -89,19 +102,24 @@ function withoutComment(file: string, line: string): string {
 }
 
 /** Optional dependencies and groups are alternatives, so what stands in one need not fit another. */
-function sectionOf(line: string): string | null {
-  const table = /^\s*\[+([^\]]+)\]+\s*$/.exec(line);
-  if (table) return /optional|group|extras|feature|tool\./i.test(table[1]!) ? table[1]! : '';
-  const list = /^\s*["']?([\w-]+)["']?\s*[=:]\s*\[/.exec(line);
-  return list ? (/^(dependencies|install_requires|requires)$/.test(list[1]!) ? '' : list[1]!) : null;
+function sectionsOf(file: string, text: string, lines: readonly string[]): (string | null)[] {
+  if (file.endsWith('.py') && /extras_require|\bif\b/.test(text)) return lines.map(() => EACH);
+  let section: string | null = null;
+  return lines.map((line) => {
+    const table = /^\s*\[+([^\]]+)\]+\s*$/.exec(line);
+    const list = /^\s*["']?([\w-]+)["']?\s*[=:]\s*\[/.exec(line);
+    if (table) section = /optional|group|extras|feature|tool\./i.test(table[1]!) ? table[1]! : null;
+    else if (list) section = /^(dependencies|install_requires|requires)$/.test(list[1]!) ? null : list[1]!;
+    return section;
+  });
 }
 
 /** The stage of each line of a Dockerfile: what two stages install never meets. */
-function stagesOf(text: string, lines: readonly string[]): string[] {
-  let stage = '';
+function stagesOf(text: string, lines: readonly string[]): (string | null)[] {
+  let stage: string | null = null;
   let seen = 0;
   return lines.map((line) => {
-    if (/^\s*FROM\s/i.test(line)) stage = ++seen === 1 && (text.match(/^\s*FROM\s/gim)?.length ?? 0) === 1 ? '' : `stage ${seen}`;
+    if (/^\s*FROM\s/i.test(line)) stage = ++seen === 1 && (text.match(/^[^\S\n]*FROM\s/gim)?.length ?? 0) === 1 ? null : `stage ${seen}`;
     return stage;
   });
 }

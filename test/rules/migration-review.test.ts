@@ -237,6 +237,16 @@ describe('loud', () => {
       ['torch-pair torch-npu==2.6.0 pyproject.toml:3'],
     ],
     [
+      '… in one command of a script',
+      { 'install.sh': 'pip install torch==2.6.0 torch_npu==2.5.1' },
+      ['torch-pair torch_npu==2.5.1 install.sh:1'],
+    ],
+    [
+      '… in one stage of an image',
+      { Dockerfile: 'FROM a\nRUN pip install torch==2.1.0\nFROM b\nRUN pip install torch==2.6.0\nRUN pip install torch_npu==2.5.1\n' },
+      ['torch-pair torch_npu==2.5.1 Dockerfile:4'],
+    ],
+    [
       '… for conda',
       { 'environment.yml': 'dependencies:\n  - pytorch=2.1.0\n  - pip:\n    - torch_npu==2.2.0\n' },
       ['torch-pair torch_npu==2.2.0 environment.yml:2'],
@@ -398,6 +408,13 @@ describe('quiet', () => {
       'extras that exclude each other',
       { 'pyproject.toml': '[project.optional-dependencies]\ngpu = ["torch==2.6.0"]\nnpu = ["torch-npu==2.5.1"]\n' },
     ],
+    ['extras in a setup script', { 'setup.py': 'setup(install_requires=["torch==2.6.0"], extras_require={"npu": ["torch-npu==2.5.1"]})' }],
+    [
+      'branches of a script',
+      { 'install.sh': 'if [ $X = npu ]; then\n  pip install torch_npu==2.5.1\nelse\n  pip install torch==2.6.0\nfi' },
+    ],
+    ['jobs of a workflow', { 'ci.yml': 'a:\n  run: pip install torch==2.6.0\nb:\n  run: pip install torch_npu==2.5.1' }],
+    ['a branch in an image', { Dockerfile: 'FROM x\nRUN if [ $A ]; then pip install torch==2.6.0; fi\nRUN pip install torch_npu==2.5.1' }],
     ['two files for two cards', { 'requirements.txt': 'torch==2.6.0\n', 'requirements-npu.txt': 'torch_npu==2.5.1\n' }],
     ['stages of an image', { Dockerfile: 'FROM a\nRUN pip install torch==2.6.0\nFROM b\nRUN pip install torch_npu==2.5.1\n' }],
     ['a newer line than is known', { 'requirements.txt': 'torch_npu==2.13.0\n' }],
@@ -599,6 +616,18 @@ describe('edits', () => {
   ])('%s → %s', (text, after) => {
     const edits = detected(whole({ 'a.py': text })).flatMap(({ sites }) => sites!.map(({ edit }) => edit?.after ?? null));
     expect(edits).toEqual([after]);
+  });
+});
+
+test('the versions that a repository asks for: one, exactly, wherever it does', () => {
+  const versionsOf = (files: Files) => codeFacts(whole(files)).versions;
+  expect(
+    versionsOf({ 'requirements.txt': 'torch==2.7.1+cpu\ntorch_npu==2.7.1.post2\n', Dockerfile: 'FROM x\nRUN pip install torch==2.7.1' }),
+  ).toEqual({ torch: '2.7.1', torchNpu: '2.7.1.post2' });
+  expect(versionsOf({ 'requirements.txt': 'torch>=2.7\ntorch_npu==2.7.*\n' })).toEqual({ torch: null, torchNpu: null });
+  expect(versionsOf({ 'requirements.txt': 'torch==2.6.0\n', 'requirements-npu.txt': 'torch==2.5.1\n' })).toEqual({
+    torch: null,
+    torchNpu: null,
   });
 });
 

@@ -3,6 +3,7 @@ import { JUDGED_VARIABLES } from '../../model/environment-values.ts';
 import { NON_EXISTENT } from '../../model/npu-names.ts';
 import type { SourceTree } from '../../model/source-tree.ts';
 import { type Setting, settingsIn, settingsOf } from '../../source/launch/settings.ts';
+import { type Pin, pinsOf } from '../../source/pins.ts';
 import { isPython } from '../../source/readable-paths.ts';
 import { distributedOccurrences, rankOccurrences } from './distributed.ts';
 import { CALL_WORDS, callOccurrences, NAME_WORDS, nameOccurrences } from './names.ts';
@@ -10,16 +11,24 @@ import { isForeign, type NpuFile, npuFileOf, speaksToNpus } from './npu-file.ts'
 import { profilingOccurrences } from './profiling.ts';
 import { mayRewrite, rewriteOccurrences } from './rewrites.ts';
 import { formatOccurrences, fusedOccurrences, gradientOccurrences, precisionOccurrences, scriptOccurrences } from './training.ts';
-import { versionFacts } from './versions.ts';
+import { pinnedVersion, versionOccurrences } from './versions.ts';
 
 /** Findings of one kind in one repository; more are of the same making. */
 const MAX_OCCURRENCES = 400;
 
 /** What a repository tells about running on NPUs. Each part is read when it is first asked for. */
 export function codeFacts(tree: SourceTree): CodeFacts {
+  let pins: readonly Pin[] | null = null;
+  const readPins = (): readonly Pin[] => {
+    pins ??= pinsOf(tree);
+    return pins;
+  };
   return {
     get migration() {
-      return once(this, 'migration', migrationOf(tree));
+      return once(this, 'migration', migrationOf(tree, readPins()));
+    },
+    get versions() {
+      return once(this, 'versions', { torch: pinnedVersion(readPins(), 'torch'), torchNpu: pinnedVersion(readPins(), 'torch_npu') });
     },
     get changedSettings() {
       return once(this, 'changedSettings', changedSettingsOf(tree));
@@ -48,9 +57,11 @@ const isTorchNpuItself = (tree: SourceTree): boolean =>
 const TRANSFERS =
   /^[ \t]*(?:from[ \t]+torch_npu\.contrib[ \t]+import\b.*\btransfer_to_npu\b|import[ \t]+torch_npu\.contrib\.transfer_to_npu\b)/m;
 
-function migrationOf(tree: SourceTree): CodeFacts['migration'] {
-  const versions = versionFacts(tree, (file, first, last) => isChanged(tree, file, first, last));
-  const occurrences: Occurrence[] = [...versions.occurrences, ...misspelt(tree)];
+function migrationOf(tree: SourceTree, pins: readonly Pin[]): CodeFacts['migration'] {
+  const occurrences: Occurrence[] = [
+    ...versionOccurrences(pins, (file, first, last) => isChanged(tree, file, first, last)),
+    ...misspelt(tree),
+  ];
   let files = 0;
   let npuFiles = 0;
   const isTransferred = tree.paths.some((path) => isPython(path) && TRANSFERS.test(tree.read(path) ?? ''));
@@ -69,7 +80,6 @@ function migrationOf(tree: SourceTree): CodeFacts['migration'] {
     files,
     npuFiles,
     isDiff: tree.changes !== undefined,
-    pinnedTorchNpu: versions.torchNpu,
   };
 }
 

@@ -1,7 +1,6 @@
 import type { CodeSite, Occurrence } from '../../model/code.ts';
 import { pairingOf, TORCH_NPU_RELEASES, torchOf } from '../../model/releases.ts';
-import type { SourceTree } from '../../model/source-tree.ts';
-import { type Pin, pinsOf } from '../../source/pins.ts';
+import type { Pin } from '../../source/pins.ts';
 
 const MAX_TEXT = 160;
 
@@ -25,15 +24,9 @@ const padded = (version: string): string => {
   return [...parts, '0', '0'].slice(0, Math.max(3, parts.length)).join('.');
 };
 
-export interface VersionFacts {
-  readonly occurrences: readonly Occurrence[];
-  readonly torchNpu: string | null;
-}
-
 /** Versions that never existed, or never fitted together, among the pins of each file. */
-export function versionFacts(tree: SourceTree, isChanged: (file: string, first: number, last: number) => boolean): VersionFacts {
-  const pins = pinsOf(tree);
-  const occurrences: Occurrence[] = [];
+export function versionOccurrences(pins: readonly Pin[], isChanged: (file: string, first: number, last: number) => boolean): Occurrence[] {
+  const found: Occurrence[] = [];
   const at = (pin: Pin): CodeSite => ({
     file: pin.file,
     startLine: pin.line,
@@ -43,21 +36,17 @@ export function versionFacts(tree: SourceTree, isChanged: (file: string, first: 
     edit: null,
   });
   const touched = (...list: readonly Pin[]): boolean => list.some((pin) => isChanged(pin.file, pin.line, pin.line));
-  for (const [, own] of Map.groupBy(pins, ({ file }) => file)) {
-    const npu = own.filter((pin) => pin.package === 'torch_npu');
-    for (const pin of npu) {
-      if (touched(pin) && isUnknownLine(pin.version))
-        occurrences.push({ kind: 'unknown-package', name: pin.text, replacement: null, confidence: 'high', site: at(pin) });
-    }
-    const [torchNpu, torch, cann] = [
-      only(npu),
-      only(own.filter((pin) => pin.package === 'torch')),
-      only(own.filter((pin) => pin.package === 'cann')),
-    ];
+  for (const pin of pins) {
+    if (pin.package === 'torch_npu' && touched(pin) && isUnknownLine(pin.version))
+      found.push({ kind: 'unknown-package', name: pin.text, replacement: null, confidence: 'high', site: at(pin) });
+  }
+  // What holds under the same condition in one file is installed together.
+  for (const [, own] of Map.groupBy(pins, ({ file, condition }) => `${file}\n${condition}`)) {
+    const [torchNpu, torch, cann] = [only(own, 'torch_npu'), only(own, 'torch'), only(own, 'cann')];
     if (torchNpu === null || isUnknownLine(torchNpu.version)) continue;
     const wanted = torchOf(torchNpu.version);
     if (wanted !== null && torch !== null && touched(torch, torchNpu) && !fits(torch.version, wanted)) {
-      occurrences.push({
+      found.push({
         kind: 'torch-pair',
         name: torchNpu.text,
         replacement: `torch==${wanted}`,
@@ -70,7 +59,7 @@ export function versionFacts(tree: SourceTree, isChanged: (file: string, first: 
     const pairing = pairingOf(torchNpu.version, cann.version);
     // A newer CANN mostly works; an older one lacks operators that the package calls.
     if (pairing.outcome !== 'never' || pairing.cann === 'newer') continue;
-    occurrences.push({
+    found.push({
       kind: 'cann-pair',
       name: torchNpu.text,
       replacement: null,
@@ -79,14 +68,20 @@ export function versionFacts(tree: SourceTree, isChanged: (file: string, first: 
       site: at(cann),
     });
   }
-  const exact = new Set(pins.filter((pin) => pin.package === 'torch_npu').map((pin) => pin.version));
-  return { occurrences, torchNpu: exact.size === 1 ? [...exact][0]! : null };
+  return found;
 }
 
-/** The one pin that always holds; null where there are several, or it holds only sometimes. */
-function only(pins: readonly Pin[]): Pin | null {
-  if (pins.some((pin) => pin.condition !== null)) return null;
-  return new Set(pins.map((pin) => pin.version)).size === 1 ? pins[0]! : null;
+/** The one version that a repository asks for, wherever it does; null where there are several or none. */
+export function pinnedVersion(pins: readonly Pin[], name: Pin['package']): string | null {
+  const versions = new Set(pins.filter((pin) => pin.package === name).map((pin) => pin.version.split('+')[0]!));
+  const [version] = versions;
+  return versions.size === 1 && /^\d+(\.\d+){2}(\.?(post|rc)\d+)?$/.test(version!) ? version! : null;
+}
+
+/** The one pin of a package among some; null where there are several versions. */
+function only(pins: readonly Pin[], name: Pin['package']): Pin | null {
+  const own = pins.filter((pin) => pin.package === name);
+  return new Set(own.map((pin) => pin.version)).size === 1 ? own[0]! : null;
 }
 
 function fits(torch: string, wanted: string): boolean {

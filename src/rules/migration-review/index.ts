@@ -198,7 +198,7 @@ export default defineRule({
       };
     }
     const { migration } = code;
-    const version = job.ranks.map((rank) => rank.settings.torchNpu).find((v) => v !== null) ?? migration.pinnedTorchNpu;
+    const version = job.ranks.map((rank) => rank.settings.torchNpu).find((v) => v !== null) ?? code.versions.torchNpu;
     const occurrences = migration.occurrences.filter((o) => o.kind !== 'removed-name' || isGone(o, version));
     const findings = [
       ...[...Map.groupBy(occurrences, keyOf)].map(([key, list]) => findingOf(key, list, version)),
