@@ -14,6 +14,9 @@ export interface Execution {
   readonly today: string;
   /** A client of its own for each command, so that each answers once. */
   readonly clientFor: (index: number) => CommandClient;
+  /** Commands, by their place in the comment, that an earlier try has ended: a number of the summary means another finding by now. */
+  readonly ended: ReadonlyMap<number, CommandResult>;
+  readonly onEnded: (place: number, result: CommandResult) => Promise<void>;
   /** Asked when a command needs it, never earlier. */
   readonly permission: () => Promise<'admin' | 'write' | 'read' | 'none'>;
 }
@@ -48,6 +51,11 @@ export async function executeCommands(execution: Execution): Promise<CommandResu
     const key = [command.name, ...line.args].join(' ');
     if (seen.has(key)) continue;
     seen.add(key);
+    const before = execution.ended.get(index);
+    if (before !== undefined) {
+      results.push(before);
+      continue;
+    }
 
     const isAuthor = command.permission === 'author-or-write' && actor.toLowerCase() === author.toLowerCase();
     if (command.permission !== 'anyone' && !isAuthor) {
@@ -64,7 +72,9 @@ export async function executeCommands(execution: Execution): Promise<CommandResu
       results.push('refused');
       continue;
     }
-    results.push(await command.handle({ lang, actor, headSha, today, args: parsed.args, client }));
+    const result = await command.handle({ lang, actor, headSha, today, args: parsed.args, client });
+    await execution.onEnded(index, result);
+    results.push(result);
   }
   if (results.includes('refused')) return 'refused';
   return results.includes('started') ? 'started' : 'done';

@@ -146,6 +146,17 @@ describe('the deadline', () => {
     expect(hub.view(pull).checks).toMatchObject([{ status: 'completed', summary: expect.stringContaining('the analysis was asked for') }]);
   });
 
+  it('concludes all the same where the runs cannot be looked through', async () => {
+    const pull = repository.openPullRequest({ author: 'alice', branch: 'runs', title: 'runs', changes: { 'train.py': '# runs\n' } });
+    await take(head(pull, 'open-runs'));
+    const fault = hub.fault({ match: /^GET \S*\/actions\/runs/, status: 502, times: 100 });
+    clock += 31 * 60_000;
+    await sweep(deps);
+    await workOff();
+    fault.times = 0;
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'completed', conclusion: 'failure', title: '到期仍无结果' }]);
+  });
+
   it('tries again later when GitHub does not answer', async () => {
     const pull = repository.openPullRequest({ author: 'alice', branch: 'three', title: 'three', changes: { 'train.py': '# 4\n' } });
     await take(head(pull, 'open-3'));

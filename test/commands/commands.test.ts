@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CommandClient, Wanted } from '../../src/commands/command.ts';
+import type { CommandClient, CommandResult, Wanted } from '../../src/commands/command.ts';
 import { executeCommands } from '../../src/commands/execute.ts';
 import { renderHelp } from '../../src/commands/help.ts';
 import { MAX_COMMANDS, parseCommands } from '../../src/commands/parse.ts';
@@ -83,6 +83,7 @@ interface Over {
   lang?: 'en' | 'zh';
   shown?: readonly ShownFinding[] | null;
   acknowledged?: readonly string[];
+  ended?: readonly [number, CommandResult][];
 }
 
 function shownFinding(id: string, number: number | null, over: Partial<ShownFinding> = {}): ShownFinding {
@@ -119,6 +120,7 @@ function standing({ shown = SHOWN, acknowledged = [] }: Over, told: string[]): O
 function world(over: Over = {}) {
   const replies: string[] = [];
   const analysed: string[] = [];
+  const ended: [number, CommandResult][] = [];
   const wanted: (Wanted | null)[] = [];
   let asked = 0;
   const client: CommandClient = {
@@ -154,13 +156,15 @@ function world(over: Over = {}) {
       author: 'Author',
       headSha: '3f2a91c'.padEnd(40, '0'),
       today: '2026-11-30',
+      ended: new Map(over.ended ?? []),
+      onEnded: async (place, result) => void ended.push([place, result]),
       clientFor: () => client,
       permission: async () => {
         asked++;
         return over.permission ?? 'read';
       },
     });
-  return { run, replies, analysed, wanted, asked: () => asked };
+  return { run, replies, analysed, wanted, ended, asked: () => asked };
 }
 
 describe('running commands', () => {
@@ -292,6 +296,19 @@ describe('acknowledging', () => {
     const { run, replies } = as();
     expect(await run(`/npu-advise ack ${words}`)).toBe('refused');
     expect(replies).toEqual([expect.stringMatching(reason)]);
+  });
+
+  it('that has ended in an earlier try is not done again: its number means another finding by now', async () => {
+    const first = as();
+    await first.run('/npu-advise ack 1\n/npu-advise ack 9\n/npu-advise unack 2');
+    expect(first.ended).toEqual([
+      [0, 'started'],
+      [1, 'refused'],
+      [2, 'refused'],
+    ]);
+    const again = as({ ended: [[0, 'started']] });
+    expect(await again.run('/npu-advise ack 1\n/npu-advise ack 2')).toBe('started');
+    expect(again.replies).toEqual(['ack slow-rank-22222222||null']);
   });
 
   it('is not for the author without the right to write', async () => {

@@ -239,6 +239,25 @@ export async function concludeOverdue(deps: Dependencies, target: Target, pr: nu
   });
 }
 
+/**
+ * The deadline has passed, and looking for a profile has failed each time: the check is concluded all the same, as settings say where they
+ * can be read. False: not even that.
+ */
+export async function concludeAnyhow(deps: Dependencies, target: Target, pr: number, sha: string): Promise<boolean> {
+  try {
+    const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.read);
+    // Where GitHub does not answer at all, it is asked again later.
+    const pull = await readPullRequest(octokit, target.repository, pr);
+    const settings = pull === null ? null : await readSettings(deps, target, pull.baseRef, octokit).catch(() => null);
+    const config = settings?.ok === true ? settings.value : DEFAULT_CONFIG;
+    await concludeOpenCheck(deps, { target, sha, pr }, { ...plainCheck('late', config.lang), conclusion: config.on_missing });
+    return true;
+  } catch (error) {
+    deps.log.warn({ err: error, repository: target.repository.id, pr }, 'a check that is overdue could not be concluded');
+    return false;
+  }
+}
+
 /** Last resort after the last try: says on the check, and on the comment if there is one, that it did not work. */
 export async function publishGivingUp(deps: Dependencies, analysis: Analysis, correlationId: string): Promise<void> {
   const { target, pr, headSha } = analysis;

@@ -16,6 +16,13 @@ const TEXT = {
     en: { title: 'Pull request closed', summary: 'The pull request was closed before a profile arrived.' },
     zh: { title: 'PR 已关闭', summary: '在收到 profile 之前，本 PR 已关闭。' },
   },
+  late: {
+    en: {
+      title: 'No result before the deadline',
+      summary: 'The deadline has passed, and looking for a profile has failed each time. `/npu-advise rerun` looks once more.',
+    },
+    zh: { title: '到期仍无结果', summary: '已过截止时间，且每次查找 profile 均失败。可用 `/npu-advise rerun` 重查。' },
+  },
   queue: {
     en: {
       title: 'Nothing to do in the merge queue',

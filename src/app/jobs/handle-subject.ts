@@ -13,7 +13,7 @@ import { Report } from '../../model/report.ts';
 import { prose } from '../../render/escape.ts';
 import type { WorkRequest } from '../../store/ports.ts';
 import { dateOf } from './accepted.ts';
-import { analysePullRequest, concludeOverdue, publishGivingUp } from './analyse-pull-request.ts';
+import { analysePullRequest, concludeAnyhow, concludeOverdue, publishGivingUp } from './analyse-pull-request.ts';
 import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain } from './check-run.ts';
 import { checkSettings } from './check-settings.ts';
 import { acknowledgeFindings, standingClients } from './command-client.ts';
@@ -280,8 +280,14 @@ async function handleComment(deps: Dependencies, request: WorkRequest, stored: T
     await requestAnalysis(deps, originOf(index), { installationId, repository, pr, headSha, run: null, commentId, ...request });
   });
 
+  let ended = stored.ended;
   const result = await executeCommands({
     lines: commands,
+    ended: new Map(Object.entries(ended).map(([place, one]) => [Number(place), one])),
+    async onEnded(place, one) {
+      ended = { ...ended, [place]: one };
+      await deps.store.requests.rewrite(request.id, { ...stored, headSha, ended });
+    },
     lang,
     actor,
     author: pull.author,
@@ -415,6 +421,7 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
         return payload.kind;
       },
       async (_, error) => {
+        if (payload.kind === 'overdue' && !isHopeless(error) && (await concludeAnyhow(deps, target, pr, headSha))) return;
         const check = await deps.store.checks.find(repository.id, headSha);
         const pause = isHopeless(error) ? HOPELESS_AGAIN_MS : OVERDUE_AGAIN_MS;
         if (check !== null) await deps.store.checks.put({ ...check, deadlineAt: deps.now() + pause });
@@ -432,7 +439,9 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
         return outcome;
       },
       async (correlationId) => {
-        await publishGivingUp(deps, analysis, correlationId);
+        // What was to be said again still stands as it was said.
+        const isStanding = analysis.restates === true && !analysis.isAsked && analysis.run === null;
+        if (!isStanding) await publishGivingUp(deps, analysis, correlationId);
         await reactAll(deps, analysis.target, commentIds, 'confused');
       },
     );

@@ -44,5 +44,10 @@ export type PullRequestRequest = z.infer<typeof PullRequestRequest>;
 export type AnalyseRequest = Extract<PullRequestRequest, { kind: 'analyse' }>;
 
 /** A task as stored for the other subjects; a command also remembers the head it was given for. */
-export const TaskRequest = z.object({ task: Task, headSha: Sha.nullable().default(null) });
+export const TaskRequest = z.object({
+  task: Task,
+  headSha: Sha.nullable().default(null),
+  /** Results of its commands that have ended, by their place in the comment. */
+  ended: z.record(z.string(), z.enum(['done', 'started', 'refused'])).default({}),
+});
 export type TaskRequest = z.infer<typeof TaskRequest>;
