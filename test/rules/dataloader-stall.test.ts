@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { type JobSpec, simulate } from '../../lab/simulator/index.ts';
 import { rankFacts } from '../../src/facts/rank/index.ts';
+import { countedMedian } from '../support/grid.ts';
 import { readOnly, traceEvents, ts } from '../support/profile-text.ts';
 import { accuracy, checkOf, findingOf, reportFor, reportOf } from '../support/simulated.ts';
 
@@ -89,11 +91,25 @@ describe('loud', () => {
     expect(findingOf(await reportFor({ ranks: 2, level: 0, faults: [single] }), RULE)!.ranks).toEqual([0, 1]);
   });
 
-  test('while the workers set the pace, other causes save nothing and are not claimed', async () => {
-    const report = await reportFor({ ranks: 2, faults: [all, { kind: 'layout' }] });
-    expect(findingOf(report, RULE)!.ranks).toEqual([0, 1]);
-    expect(checkOf(report, 'transpose-hotspot')).toMatchObject({ outcome: 'pass' });
-    expect(checkOf(report, 'transpose-hotspot').reason).toMatch(/reporting floor/);
+  test('while the workers set the pace, other causes save nothing: told as a bound with the loader, or not at all behind a larger one', async () => {
+    const spec: JobSpec = { ranks: 2, faults: [all, { kind: 'layout' }] };
+    const report = await reportFor(spec);
+    const loader = findingOf(report, RULE)!;
+    expect(loader.ranks).toEqual([0, 1]);
+    const masked = findingOf(report, 'transpose-hotspot')!;
+    expect(masked).toMatchObject({
+      maskedBy: [loader.id],
+      severity: 'medium',
+      saving: { basis: 'bound', perStepMs: { floor: 0, likely: null } },
+    });
+    // What is claimed is the loader's own saving; together they save what the simulator says.
+    expect(report.totals.claimedMsPerStep.likely).toBeCloseTo(loader.saving!.perStepMs.likely!, 3);
+    const truth = countedMedian(simulate(spec)) - countedMedian(simulate({ ...spec, faults: [] }));
+    expect(loader.saving!.perStepMs.likely! + masked.saving!.perStepMs.ceiling).toBeCloseTo(truth, 0);
+
+    const larger = await reportFor({ ranks: 2, faults: [{ ...all, sampleMs: 450 }, { kind: 'layout' }] });
+    expect(checkOf(larger, 'transpose-hotspot')).toMatchObject({ outcome: 'pass' });
+    expect(checkOf(larger, 'transpose-hotspot').reason).toMatch(/reporting floor/);
   });
 });
 
