@@ -135,6 +135,16 @@ describe('loud', () => {
     ],
     ['… in an attribute', `${DIST}args.rank = dist.get_rank()\ntorch_npu.npu.set_device(args.rank)`, ['global-rank args.rank a.py:5']],
     ['… at once', `${DIST}torch.npu.set_device(dist.get_rank())`, ['global-rank dist.get_rank() a.py:4']],
+    [
+      'the rank that joins the job',
+      `${DIST}dist.init_process_group("hccl", rank=args.rank, world_size=args.world)\nm = torch.nn.parallel.DistributedDataParallel(m, device_ids=[args.rank])`,
+      ['global-rank args.rank a.py:5'],
+    ],
+    [
+      'nccl where the card is only named',
+      'import torch\nimport torch.distributed as dist\nx = torch.zeros(1).to("npu:0")\ndist.init_process_group("nccl")',
+      ['nccl-backend nccl a.py:4'],
+    ],
     ['… moved to', `${DIST}rank = dist.get_rank()\nmodel.to(f"npu:{rank}")`, ['global-rank rank a.py:5']],
     [
       'a profiler without step',
@@ -330,6 +340,10 @@ describe('quiet', () => {
       `${NPU}def main(rank, world):\n    torch.npu.set_device(rank)\n    m = torch.nn.parallel.DistributedDataParallel(m, device_ids=[rank])`,
     ],
     ['a rank that may be either', `${DIST}rank = dist.get_rank()\nif x:\n    rank = args.local_rank\ntorch.npu.set_device(rank)`],
+    [
+      'processes that one script spawns',
+      `${DIST}import torch.multiprocessing as mp\ndef main(rank, n):\n    dist.init_process_group('hccl', rank=rank, world_size=n)\n    torch.npu.set_device(rank)\nmp.spawn(main, nprocs=8)`,
+    ],
     ['a rank of one group', `${DIST}rank = dist.get_rank(group)\ntorch.npu.set_device(rank)`],
     ['a rank that is printed', `${DIST}rank = dist.get_rank()\nprint(f"npu:{rank}")`],
     ['the global rank on CUDA', 'import torch\nimport torch.distributed as dist\nrank = dist.get_rank()\ntorch.cuda.set_device(rank)'],

@@ -60,8 +60,9 @@ export function rankOccurrences(file: NpuFile): Occurrence[] {
   const { module } = file;
   const found: Occurrence[] = [];
   if (staysOnOneNode(file)) return found;
+  const joined = joinedAs(file);
   const report = (node: PyNode, rank: PyNode): void => {
-    if (!isGlobalRank(file, rank) || isGuarded(module, node) || isForAnotherCard(file, node)) return;
+    if (!(isGlobalRank(file, rank) || joined.has(textOf(module, rank))) || isGuarded(module, node) || isForAnotherCard(file, node)) return;
     const local = localRank(file, rank);
     const edit = local === null ? null : replaced(module, rank, local);
     found.push({
@@ -90,6 +91,23 @@ export function rankOccurrences(file: NpuFile): Occurrence[] {
   }
   const lines = new Set<number>();
   return found.filter(({ site }) => !lines.has(site.startLine) && lines.add(site.startLine));
+}
+
+/** Names under which the process joins the whole job: `init_process_group(rank=args.rank)`. */
+function joinedAs(file: NpuFile): ReadonlySet<string> {
+  const { module, names } = file;
+  // Processes that one script spawns are counted on one machine.
+  if (/\bspawn\(/.test(module.text)) return new Set();
+  return new Set(
+    certainCalls(file, ['torch.distributed.init_process_group']).flatMap((call) => {
+      const rank = argumentOf(call, 'rank', 4)?.value;
+      const text = rank === undefined ? '' : textOf(module, rank);
+      if (rank === undefined || /local/i.test(text)) return [];
+      const isHandedIn =
+        rank.kind === 'identifier' && (bindingsFor(names, rank, text) ?? []).some(({ at }) => at.parent?.kind === 'parameters');
+      return rank.kind === 'attribute' || (rank.kind === 'identifier' && !isHandedIn) ? [text] : [];
+    }),
+  );
 }
 
 /** The job is as large as the node has cards, so that both ranks are the same. */

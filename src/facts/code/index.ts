@@ -94,7 +94,7 @@ const CHECKS: readonly Check[] = [
   { mayMatter: (text) => CALL_WORDS.test(text), find: callOccurrences },
   { mayMatter: (text) => /["']nccl["']|(?<!Distributed)DataParallel\b/.test(text), find: distributedOccurrences },
   {
-    mayMatter: (text) => /\bget_rank\b|["']RANK["']/.test(text) && /device_ids|set_device|npu:\{|cuda:\{/.test(text),
+    mayMatter: (text) => /\bget_rank\b|["']RANK["']|init_process_group/.test(text) && /device_ids|set_device|npu:\{|cuda:\{/.test(text),
     find: rankOccurrences,
   },
   { mayMatter: (text) => /\bprofile\(|\bprofiler\b/.test(text), find: profilingOccurrences },

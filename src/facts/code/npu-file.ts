@@ -55,7 +55,10 @@ export function npuFileOf(tree: SourceTree, path: string): NpuFile | null {
       if (CUDA.test(name)) usesCuda = true;
       if (name === 'npu' && node.parent?.kind === 'attribute' && isAlways(module, node)) usesNpu = true;
     } else if (node.kind === 'string' && node.parent?.kind !== 'expression_statement') {
-      if (CUDA_WORD.test(textOf(module, node))) usesCuda = true;
+      const written = textOf(module, node);
+      if (CUDA_WORD.test(written)) usesCuda = true;
+      // `torch.device("npu")`: torch loads the backend by itself from 2.5 on.
+      if (/^["']npu(:\d+)?["']$/.test(written) && node.parent?.kind === 'argument_list' && isAlways(module, node)) usesNpu = true;
     }
   }
   return { module, names, isNpuOnly: isTransferred || (usesNpu && !usesCuda), isTransferred };
