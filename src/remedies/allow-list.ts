@@ -3,7 +3,7 @@ import type { Soc } from '../model/remedy.ts';
 /** A name that advice may use. A keyword of a call is written `callable(keyword)`. */
 export interface AllowedName {
   readonly name: string;
-  /** First torch_npu release that has it at this path, or `torch x.y`; null when it is not versioned with either. */
+  /** First torch_npu release that has it at this path, or `torch x.y`, `Python x.y`, `CANN x.y`; null when it is versioned with none. */
   readonly since: string | null;
   /** beta: exists and is documented, may still change. */
   readonly status: 'supported' | 'beta';
@@ -18,11 +18,12 @@ type Row = readonly [name: string, since: string | null, status: AllowedName['st
  * 26.1.0), Ascend/op-plugin and hicann/hccl; core torch from its documentation. Nothing here was run on an NPU.
  */
 const ROWS: readonly Row[] = [
-  ['ACLNN_CACHE_LIMIT', null, 'supported', ['gen-1', 'A2', 'A3', '950']],
+  ['ACLNN_CACHE_LIMIT', 'CANN 8.0.RC1', 'supported', ['gen-1', 'A2', 'A3', '950']],
   ['ACL_OP_COMPILER_CACHE_DIR', '3.0.rc1', 'supported', ['gen-1', 'A2', 'A3']],
   ['ASCEND_GLOBAL_LOG_LEVEL', '3.0.rc1', 'supported', null],
   ['ASCEND_LAUNCH_BLOCKING', '5.0.rc3', 'supported', ['gen-1', 'A2', 'A3', '950']],
   ['ASCEND_SLOG_PRINT_TO_STDOUT', '3.0.rc1', 'supported', null],
+  ['COMBINED_ENABLE', '3.0.rc1', 'supported', ['gen-1', 'A2', 'A3']],
   ['CPU_AFFINITY_CONF', '6.0.rc2', 'supported', ['gen-1', 'A2', 'A3', '950']],
   ['HCCL_ALGO', null, 'supported', ['gen-1', 'A2', 'A3', '950']],
   ['HCCL_BLOCKING_WAIT', '3.0.rc1', 'supported', null],
@@ -33,6 +34,7 @@ const ROWS: readonly Row[] = [
   ['HCCL_OP_EXPANSION_MODE', null, 'supported', ['A2', 'A3', '950']],
   ['HCCL_RDMA_SL', null, 'supported', ['gen-1', 'A2', 'A3', '950']],
   ['HCCL_RDMA_TC', null, 'supported', ['gen-1', 'A2', 'A3', '950']],
+  ['LD_PRELOAD', null, 'supported', null],
   ['LOCAL_RANK', null, 'supported', null],
   ['MULTI_STREAM_MEMORY_REUSE', '5.0.rc2', 'supported', ['gen-1', 'A2', 'A3', '950']],
   ['NPU_JIT_COMPILE', null, 'supported', null],
@@ -113,6 +115,7 @@ const ROWS: readonly Row[] = [
   ['torch.nn.parallel.DistributedDataParallel(bucket_cap_mb)', 'torch <=1.5', 'supported', ['A2', 'A3', '950']],
   ['torch.nn.parallel.DistributedDataParallel(device_ids)', 'torch <=1.5', 'supported', ['A2', 'A3', '950']],
   ['torch.nn.parallel.DistributedDataParallel(find_unused_parameters)', 'torch <=1.5', 'supported', ['A2', 'A3', '950']],
+  ['torch.nn.parallel.DistributedDataParallel(gradient_as_bucket_view)', 'torch 1.7', 'supported', ['A2', 'A3', '950']],
   ['torch.nn.parallel.DistributedDataParallel.no_sync', 'torch <=1.5', 'supported', ['A2', 'A3']],
   ['torch.nn.parallel.DistributedDataParallel.register_comm_hook', 'torch 1.8', 'supported', ['A2', 'A3']],
   ['torch.nonzero', 'torch <=1.5', 'supported', ['A2', 'A3']],
@@ -148,6 +151,7 @@ const ROWS: readonly Row[] = [
   ['torch.where', 'torch <=1.5', 'supported', ['A2', 'A3', '950']],
   ['torch_npu.Format.ND', '7.1.0', 'supported', null],
   ['torch_npu.contrib.ModulatedDeformConv', '3.0.rc1', 'supported', null],
+  ['torch_npu.contrib.Prefetcher', '3.0.rc1', 'beta', ['gen-1', 'A2', 'A3']],
   ['torch_npu.contrib.module.LinearQuant', '6.0.rc3', 'supported', ['A2', 'A3']],
   ['torch_npu.contrib.transfer_to_npu', '3.0.rc3', 'supported', null],
   ['torch_npu.npu.amp', '3.0.rc1', 'supported', null],
@@ -156,6 +160,7 @@ const ROWS: readonly Row[] = [
   ['torch_npu.npu.amp.GradScaler.step', '3.0.rc1', 'supported', null],
   ['torch_npu.npu.amp.GradScaler.update', '3.0.rc1', 'supported', null],
   ['torch_npu.npu.config.allow_internal_format', '5.0.rc1', 'beta', ['gen-1', 'A2', 'A3']],
+  ['torch_npu.npu.matmul.allow_hf32', '5.0.rc1', 'supported', ['gen-1', 'A2', 'A3']],
   ['torch_npu.npu.mstx.range_end', '6.0.rc3', 'supported', ['gen-1', 'A2', 'A3']],
   ['torch_npu.npu.mstx.range_start', '6.0.rc3', 'supported', ['gen-1', 'A2', 'A3']],
   ['torch_npu.npu.set_compile_mode', '3.0.rc2', 'beta', ['gen-1', 'A2', 'A3']],

@@ -84,6 +84,12 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
             `需先确认：数据集或 \`collate_fn\` 中涉及 NPU（${quoteLiteral(`${hazard.file}:${hazard.line}`)}）；只有 CPU 张量可以锁页。`,
           ),
       isPinned ? null : both('Without pinned memory `non_blocking=True` has no effect.', '没有锁页内存时 `non_blocking=True` 不起作用。'),
+      isPinned && context.soc !== '950'
+        ? both(
+            '`torch_npu.contrib.Prefetcher` copies the next batch meanwhile; it takes batches of exactly input and target.',
+            '`torch_npu.contrib.Prefetcher` 可同时拷贝下一个 batch；batch 须恰为输入与目标两项。',
+          )
+        : null,
       flag(context.params, 'many') === true
         ? both(
             'Many small copies cost more than one: put the parts together on the CPU and send them in one piece.',
@@ -126,6 +132,13 @@ for x, y in loader:
 export default {
   id: 'batch-transfer',
   title: TITLE,
-  apis: [LOADER, `${LOADER}(pin_memory)`, `${LOADER}(pin_memory_device)`, 'torch.Tensor.to', 'torch.Tensor.to(non_blocking)'],
+  apis: [
+    LOADER,
+    `${LOADER}(pin_memory)`,
+    `${LOADER}(pin_memory_device)`,
+    'torch.Tensor.to',
+    'torch.Tensor.to(non_blocking)',
+    'torch_npu.contrib.Prefetcher',
+  ],
   advise,
 } satisfies Remedy;

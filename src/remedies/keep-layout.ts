@@ -104,6 +104,10 @@ const MATMUL = both(
   'Pass a transposed view straight to the matmul, without `.contiguous()`.',
   '把转置后的视图直接传给矩阵乘，不加 `.contiguous()`。',
 );
+const COMBINED = both(
+  '`COMBINED_ENABLE=1` in the launch script joins two such kernels that follow each other: measure it.',
+  '启动脚本中设置 `COMBINED_ENABLE=1` 可合并相邻的两个此类 kernel：需实测。',
+);
 const NOT_THE_VALUES = both(
   'A `transpose` is never replaced by `view` or by a format cast: the values change.',
   '不能用 `view` 或格式转换代替 `transpose`：结果会改变。',
@@ -153,6 +157,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       hasFormats ? transData(context.soc, signs) : null,
       ...(onlyFormats ? [] : [MATMUL, attention(context.soc)]),
       NOT_THE_VALUES,
+      context.soc === 'gen-1' && !onlyFormats ? COMBINED : null,
       CHECK,
     ),
     code: onlyFormats ? (context.soc === 'gen-1' || context.soc === null ? FORMAT_CODE : null) : CODE,
@@ -191,6 +196,7 @@ export default {
   id: 'keep-layout',
   title: TITLE,
   apis: [
+    'COMBINED_ENABLE',
     'torch_npu.npu.config.allow_internal_format',
     'torch_npu.npu_format_cast',
     'torch_npu.npu_fusion_attention',

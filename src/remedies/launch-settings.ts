@@ -36,6 +36,10 @@ const GRAPHS_RUN = both(
 const SERVE = `compilation_config = {"cudagraph_mode": "FULL_DECODE_ONLY"}  # vllm serve takes it as --compilation-config`;
 
 const DDP = 'torch.nn.parallel.DistributedDataParallel';
+const ALLOCATOR = both(
+  'A host allocator such as tcmalloc, loaded by `LD_PRELOAD`, shortens launches of many threads.',
+  '用 `LD_PRELOAD` 加载 tcmalloc 等主机内存分配器，可缩短多线程下发。',
+);
 const UNUSED = both(
   '`find_unused_parameters=True` walks the whole graph in every step: pass False where every parameter takes part.',
   '`find_unused_parameters=True` 每个迭代都遍历整个计算图：所有参数都参与计算时改为 False。',
@@ -77,7 +81,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   );
   return {
     title: TITLE,
-    text: prose(WHY, queue, bind, unused.length > 0 ? UNUSED : null, graph, BATCH, CHECK),
+    text: prose(WHY, queue, bind, unused.length > 0 ? UNUSED : null, graph, BATCH, ALLOCATOR, CHECK),
     code: lines.length === 0 ? null : `# launch script, before python starts\n${lines.join('\n')}`,
     preconditions: listed(
       queue === null
@@ -128,6 +132,7 @@ export default {
   apis: [
     'TASK_QUEUE_ENABLE',
     'CPU_AFFINITY_CONF',
+    'LD_PRELOAD',
     'TORCH_DISTRIBUTED_DEBUG',
     'torch_npu.npu.set_compile_mode(jit_compile)',
     'torch.compile',

@@ -1,10 +1,16 @@
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
+import { argumentOf } from '../source/calls.ts';
+import { findCallSites } from '../source/find-in-tree.ts';
+import { isPython } from '../source/readable-paths.ts';
 import { choice } from './reading/params.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { variablePage } from './wording/documents.ts';
 
 const TITLE = both('Make room on the card', '为显存留出余量');
 const USE = both('Use the room for a larger micro-batch', '用空闲显存增大 micro batch');
+
+const DDP = 'torch.nn.parallel.DistributedDataParallel';
+const VIEW = 'gradient_as_bucket_view';
 
 const CODE = `# launch script, before python starts
 export PYTORCH_NPU_ALLOC_CONF=expandable_segments:True`;
@@ -32,8 +38,11 @@ function room(): Advice {
 }
 
 function advise(_: unknown, context: RemedyContext): Advice {
-  const { params } = context;
+  const { params, source } = context;
   if (choice(params, 'kind', ['near', 'room']) === 'room') return room();
+  const wraps =
+    source !== null && findCallSites(source, [DDP]).sites.some(({ call }) => !call.hasKeywordArgs && argumentOf(call, VIEW) === null);
+  const views = wraps && !source.paths.some((path) => isPython(path) && /NpuFused/.test(source.read(path) ?? ''));
   const expands = typeof params.allocConf === 'string' && /expandable_segments\s*:\s*true/i.test(params.allocConf);
   return {
     title: TITLE,
@@ -54,6 +63,12 @@ function advise(_: unknown, context: RemedyContext): Advice {
             '`PYTORCH_NPU_ALLOC_CONF=expandable_segments:True` wastes less between blocks.',
             '`PYTORCH_NPU_ALLOC_CONF=expandable_segments:True` 可减少块之间的浪费。',
           ),
+      views
+        ? both(
+            '`gradient_as_bucket_view=True` of DistributedDataParallel saves one copy of the gradients.',
+            'DistributedDataParallel 的 `gradient_as_bucket_view=True` 可省去一份梯度。',
+          )
+        : null,
       both(
         'Every communicator takes twice `HCCL_BUFFSIZE`: fewer groups or smaller buffers free memory.',
         '每个通信域占用两倍 `HCCL_BUFFSIZE`：减少通信域或缩小该值可释放显存。',
@@ -62,6 +77,12 @@ function advise(_: unknown, context: RemedyContext): Advice {
     ),
     code: expands ? null : CODE,
     preconditions: listed(
+      views
+        ? both(
+            'With `gradient_as_bucket_view=True` no code detaches or replaces a gradient.',
+            '使用 `gradient_as_bucket_view=True` 时，没有代码分离或替换梯度。',
+          )
+        : null,
       both('Payloads stay smaller than the buffer, or collectives slow down.', '通信数据量仍小于该缓冲，否则通信变慢。'),
       both('Recomputing costs computing time: compare samples per second.', '重计算会增加计算量：对比每秒样本数。'),
     ),
@@ -75,6 +96,6 @@ function advise(_: unknown, context: RemedyContext): Advice {
 export default {
   id: 'memory-headroom',
   title: TITLE,
-  apis: ['PYTORCH_NPU_ALLOC_CONF', 'HCCL_BUFFSIZE', 'MULTI_STREAM_MEMORY_REUSE', 'TASK_QUEUE_ENABLE'],
+  apis: ['PYTORCH_NPU_ALLOC_CONF', 'HCCL_BUFFSIZE', 'MULTI_STREAM_MEMORY_REUSE', 'TASK_QUEUE_ENABLE', `${DDP}(${VIEW})`],
   advise,
 } satisfies Remedy;

@@ -3,6 +3,7 @@ import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
 import { type Framework, frameworksOf } from './reading/frameworks.ts';
 import { flag } from './reading/params.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
+import { COMPRESSION_HOLDS, compressGradients } from './wording/compression.ts';
 import { torchPage } from './wording/documents.ts';
 
 const TITLE = both('Reduce gradients while the backward runs', '在反向计算期间同步梯度');
@@ -34,6 +35,7 @@ function advise(_: Parameters<Remedy['advise']>[0], context: RemedyContext): Adv
   const ddp = flag(context.params, 'ddp') === true;
   const frameworks: ReadonlySet<Framework> = context.source === null ? new Set() : frameworksOf(context.source);
   const owned = frameworks.has('megatron') || frameworks.has('deepspeed');
+  const hook = ddp ? compressGradients(context) : null;
   const unknown: (L10n | null)[] = context.source === null && !ddp ? [MEGATRON, DEEPSPEED] : [];
   return {
     title: TITLE,
@@ -43,10 +45,12 @@ function advise(_: Parameters<Remedy['advise']>[0], context: RemedyContext): Adv
       frameworks.has('deepspeed') ? DEEPSPEED : null,
       ...unknown,
       owned ? null : ddp ? DDP_PRESENT : BY_HAND,
+      owned ? null : hook,
       CHECK,
     ),
     code: owned || ddp ? null : DDP_CODE,
     preconditions: listed(
+      owned || hook === null ? null : COMPRESSION_HOLDS,
       both(
         'Nothing needs all gradients before they are reduced, such as clipping by hand between backward and reduction.',
         '没有操作需要在同步前拿到全部梯度，例如反向与同步之间的手动裁剪。',
@@ -65,6 +69,8 @@ export default {
   apis: [
     'torch.nn.parallel.DistributedDataParallel',
     'torch.nn.parallel.DistributedDataParallel(device_ids)',
+    'torch.nn.parallel.DistributedDataParallel.register_comm_hook',
+    'torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook',
     'torch.Tensor.backward',
     'overlap_comm',
   ],

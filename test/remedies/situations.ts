@@ -21,7 +21,7 @@ type Params = RemedyContext['params'];
 
 /** What the rules hand over, and what they might. */
 export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
-  'align-shapes': [{ tail: 151_936, padded: 152_064, bytes: 303_872 }, {}],
+  'align-shapes': [{ tail: 151_936, padded: 152_064, bytes: 303_872 }, { tail: 100, padded: 128, bytes: 400, fp32: true }, {}],
   'avoid-aicpu': [
     { ops: 'Mul, Equal', dtypes: 'INT16', cann: '8.0.0' },
     { ops: 'IndexPutV2, NonZero', dtypes: 'FLOAT, BOOL', cann: null },

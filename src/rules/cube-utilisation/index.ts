@@ -151,7 +151,17 @@ export default defineRule({
           information: false,
           symptomOf: null,
           frames: own.flatMap((p) => (p.group.frame === null ? [] : [p.group.frame])).slice(0, 1),
-          remedies: [{ id: 'align-shapes', params: { tail: worst.tail, padded: worst.padded, bytes: worst.bytes } }],
+          remedies: [
+            {
+              id: 'align-shapes',
+              params: {
+                tail: worst.tail,
+                padded: worst.padded,
+                bytes: worst.bytes,
+                fp32: /^(FLOAT|DT_FLOAT)(;|$)/.test(own[0]!.group.inputTypes),
+              },
+            },
+          ],
           hotspot: `tail:${worst.shape}`,
         },
       ],
