@@ -32,7 +32,7 @@ program
     (path: string, all: string[]) => [...all, path],
     [],
   )
-  .option('--source <dir>', 'repository of the training script, to place advice on its lines')
+  .option('--source <dir>', 'repository of the training script, to place advice on its lines; by itself: what is wrong on NPUs')
   .option('--config <file>', 'npu-advisor.yml with thresholds and gate')
   .option('--format <format>', 'text, json, md, html or sarif', 'text')
   .option('--out <file>', 'write there instead of standard output')
