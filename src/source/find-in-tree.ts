@@ -18,27 +18,28 @@ export interface CallSites {
   readonly failures: readonly ParseFailure[];
 }
 
-/** Trees do not change while they are alive; remedies ask for the same callables again and again. */
-const memories = new WeakMap<SourceTree, Map<string, CallSites>>();
+/** Remedies ask for the same callables again and again. */
+const memories = new WeakMap<PyModule, Map<string, readonly CallSite[]>>();
+
+function callSitesIn(module: PyModule, wanted: readonly string[]): readonly CallSite[] {
+  const memory = memories.get(module) ?? new Map<string, readonly CallSite[]>();
+  memories.set(module, memory);
+  const key = wanted.join(' ');
+  const known = memory.get(key);
+  if (known) return known;
+  const names = namesOf(module);
+  const sites = findCalls(module, wanted, names).map((call) => ({ module, names, call }));
+  memory.set(key, sites);
+  return sites;
+}
 
 /**
  * Calls of one of the callables anywhere in the tree, except in tests, examples and vendored copies. `proven`: files that
  * the profile shows to take part in the run; they are searched wherever they lie.
  */
 export function findCallSites(tree: SourceTree, wanted: readonly string[], proven: readonly string[] = []): CallSites {
-  const memory = memories.get(tree) ?? new Map<string, CallSites>();
-  memories.set(tree, memory);
-  const key = JSON.stringify([wanted, proven]);
-  const known = memory.get(key);
-  if (known) return known;
   // The last part of the name must be written at least once: in the call, or in the import that renames it.
   const words = wanted.map((name) => name.slice(name.lastIndexOf('.') + 1));
   const { modules, failures } = pythonFilesWith(tree, words, (path) => !isAside(path) || proven.includes(path));
-  const sites = modules.flatMap((module) => {
-    const names = namesOf(module);
-    return findCalls(module, wanted, names).map((call) => ({ module, names, call }));
-  });
-  const found = { sites, failures };
-  memory.set(key, found);
-  return found;
+  return { sites: modules.flatMap((module) => callSitesIn(module, wanted)), failures };
 }
