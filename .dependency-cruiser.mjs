@@ -128,7 +128,19 @@ export default {
     only(
       'cli-is-an-edge',
       'cli',
-      ['base/', 'model/', 'config/', 'engine/', 'render/', 'sources/', 'source/', 'rules/', 'app/main\\.ts$', 'app/action/main\\.ts$'],
+      [
+        'base/',
+        'model/',
+        'config/',
+        'engine/',
+        'render/',
+        'sources/',
+        'source/',
+        'rules/',
+        'app/main\\.ts$',
+        'app/action/main\\.ts$',
+        'app/history-export\\.ts$',
+      ],
       'The CLI starts the engine; GitHub and store belong to src/app.',
     ),
     {

@@ -35,7 +35,7 @@ const completed = (run: RunHandle) => world.hub.deliver('workflow_run', { action
 const count = (text: string): number => server.log().split(text).length - 1;
 
 async function logged(text: string, times: number): Promise<void> {
-  const end = Date.now() + 30_000;
+  const end = Date.now() + 60_000;
   while (count(text) < times) {
     if (Date.now() > end) throw new Error(`not logged ${times} times: ${text}\n${server.log().slice(-3000)}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -62,7 +62,7 @@ async function analysed(repository: RepositoryHandle, pull: PullHandle, digest: 
   const run = repository.addWorkflowRun({ pr: pull });
   repository.addArtifact(run, { name: 'npu-profile', ...uploaded(digest) });
   await completed(run);
-  return until(world, pull, isConcluded, 'concluded');
+  return until(world, pull, isConcluded, 'concluded', 60_000);
 }
 
 describe('a pull request against the history of its branch', () => {
@@ -106,7 +106,7 @@ describe('a pull request against the history of its branch', () => {
 /** The check run of a commit that belongs to no pull request. */
 async function checkOf(repository: RepositoryHandle, sha: string): Promise<CheckJson> {
   const address = `${world.hub.apiUrl}/repos/${repository.fullName}/commits/${sha}/check-runs`;
-  const end = Date.now() + 30_000;
+  const end = Date.now() + 60_000;
   for (;;) {
     const answer = (await (await fetch(address, { headers: { 'user-agent': 'test' } })).json()) as { check_runs: CheckJson[] };
     const done = answer.check_runs.find(({ status }) => status === 'completed');
@@ -150,7 +150,7 @@ describe('a profile that no run uploaded', () => {
       changes: { 'perf/run.json': slow.toString(), 'perf/readme.md': 'x' },
     });
     await opened(pull);
-    const view = await until(world, pull, isConcluded, 'concluded');
+    const view = await until(world, pull, isConcluded, 'concluded', 60_000);
     expect(view.checks[0]?.title).toMatch(/^1 cause/);
   });
 
@@ -160,7 +160,7 @@ describe('a profile that no run uploaded', () => {
     repository.addReleaseAsset('npu-profiles', { name: 'npu-profile-0000000.json', ...uploaded(Buffer.from('never read')) });
     repository.addReleaseAsset('npu-profiles', { name: `npu-profile-${pull.headSha.slice(0, 9)}.json`, ...uploaded(slow) });
     await opened(pull);
-    const view = await until(world, pull, isConcluded, 'concluded');
+    const view = await until(world, pull, isConcluded, 'concluded', 60_000);
     expect(view.checks[0]?.title).toMatch(/^1 cause/);
   });
 

@@ -13,7 +13,7 @@ import {
   releaseAssets,
 } from '../../github/elsewhere.ts';
 import type { L10n } from '../../model/lang.ts';
-import type { Candidate } from './find-profile.ts';
+import type { Candidate } from './candidate.ts';
 import type { Target } from './request.ts';
 
 /** Uploads that no run made stand in for those of a run. */

@@ -7,6 +7,7 @@ import type { Octokit } from '../../github/client.ts';
 import { listRuns, type RunRef, readRun } from '../../github/pull-requests.ts';
 import type { L10n } from '../../model/lang.ts';
 import type { NoProfileReason, WorkflowRef } from '../../render/views.ts';
+import type { Candidate } from './candidate.ts';
 import { findAttachment } from './find-elsewhere.ts';
 import type { AnalyseRequest, Target } from './request.ts';
 
@@ -18,12 +19,6 @@ const RUN_EVENTS = [
 const MAX_ARTIFACTS = 256;
 const MAX_RUNS = 20;
 const MAX_NAMED = 10;
-
-export interface Candidate {
-  readonly run: { readonly id: number; readonly headSha: string; readonly name: string; readonly htmlUrl: string | null };
-  readonly artifacts: readonly Artifact[];
-  readonly uploaded: readonly string[];
-}
 
 export type Search =
   | { readonly kind: 'found'; readonly candidate: Candidate }
