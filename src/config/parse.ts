@@ -1,4 +1,5 @@
 import { LineCounter, parseDocument } from 'yaml';
+import type { z } from 'zod';
 import type { Lang } from '../model/lang.ts';
 import { matchesGlob } from './glob.ts';
 import { jobsOf } from './jobs.ts';
@@ -96,7 +97,7 @@ export function parseConfigLayer(text: string, file: string, catalog?: RuleCatal
     return fail([nowhere(file, `not valid YAML: ${why}`, `YAML 无效：${why}`)]);
   }
   const checked = ConfigSchema.safeParse(raw);
-  if (!checked.success) return fail(checked.error.issues.flatMap((issue) => describeIssue(issue, written, raw)));
+  if (!checked.success) return fail(withoutEchoes(checked.error.issues).flatMap((issue) => describeIssue(issue, written, raw)));
   if (catalog !== undefined) {
     const problems = checkAllRules(checked.data, catalog, written);
     if (problems.length > 0) return fail(problems);
@@ -104,6 +105,12 @@ export function parseConfigLayer(text: string, file: string, catalog?: RuleCatal
   const values: Record<string, unknown> = {};
   for (const key of CONFIG_KEYS) if (Object.hasOwn(raw as object, key)) values[key] = (raw as Record<string, unknown>)[key];
   return { ok: true, value: { values, extends: checked.data._extends ?? null, extendsPlace: placeOf(written, ['_extends']) } };
+}
+
+/** A mapping with a misspelt key lacks the right one: once said, that is enough. */
+function withoutEchoes(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] {
+  const misspelt = new Set(issues.filter(({ code }) => code === 'unrecognized_keys').map(({ path }) => path.join('.')));
+  return issues.filter(({ code, path }) => code !== 'custom' || !misspelt.has(path.join('.')));
 }
 
 function isMapping(value: unknown): value is Record<string, unknown> {

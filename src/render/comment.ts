@@ -54,9 +54,14 @@ const REASON_MAX = 200;
 /** Browsers break a line after the dash of a range; this keeps it whole in a narrow column. */
 const WORD_JOINER = '&#8288;';
 
-const HOW_TO = `- uses: actions/upload-artifact@v4
+/** A step that uploads under a name one of the patterns takes. */
+function howTo(patterns: readonly string[]): string {
+  const own = patterns.map((pattern) => pattern.replace(/\*$/, '')).find((name) => /^[\w.-]+$/.test(name));
+  const name = patterns.includes('npu-profile*') ? 'npu-profile' : (own ?? 'npu-profile');
+  return `- uses: actions/upload-artifact@v4
   if: always()
-  with: { name: npu-profile, path: prof/ }`;
+  with: { name: ${name}, path: prof/ }`;
+}
 
 /** Line 1 of every comment of ours; the way to find it again. */
 export function commentMarker(appSlug: string, pr: number): string {
@@ -508,7 +513,7 @@ function stateSections(view: Exclude<CommentView, ReportComment>): Section[] {
       view.state === 'config-invalid'
         ? view.problems.slice(0, 20).map(({ line, message }) => ({ line: line === null ? '–' : String(line), message }))
         : [],
-    howTo: isMissing ? fenced(HOW_TO, 'yaml') : null,
+    howTo: view.state === 'no-profile' ? fenced(howTo(view.patterns), 'yaml') : null,
   });
 }
 

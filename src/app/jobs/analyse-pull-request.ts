@@ -119,17 +119,23 @@ async function analyseJobs(
   const changed = (await listChangedFiles(octokit, target.repository, pr)).flatMap(({ path, previousPath }) =>
     previousPath === undefined ? [path] : [path, previousPath],
   );
-  const touched = isAsked ? jobs : touchedJobs(jobs, changed);
+  const concerned = touchedJobs(jobs, changed);
+  // Who asks all the same is shown what is there.
+  const isCurious = isAsked && concerned.length === 0;
+  const touched = isCurious ? jobs : concerned;
   const untouched = jobs.filter((job) => !touched.includes(job)).map(({ name }) => name ?? '');
-  if (touched.length === 0) {
-    await writeCheck(deps, place, { ...renderUntouched(untouched, lang), actions: buttons(['rerun'], lang) }, false);
+  const sayUntouched = async (names: readonly string[]): Promise<AnalysisOutcome> => {
+    await writeCheck(deps, place, { ...renderUntouched(names, lang), actions: buttons(['rerun'], lang) }, false);
     return 'published';
-  }
+  };
+  if (touched.length === 0) return sayUntouched(untouched);
 
   let found: { job: JobSettings; search: Search }[] = [];
   for (const job of touched) found.push({ job, search: onlyOf(job, jobs, await searchFor(octokit, analysis, job.config)) });
   // Who points at one upload asks for nothing else.
-  if (wanted !== null && found.some(({ search }) => search.kind === 'found')) found = found.filter(({ search }) => search.kind === 'found');
+  const there = found.filter(({ search }) => search.kind === 'found');
+  if (isCurious || (wanted !== null && there.length > 0)) found = there;
+  if (isCurious && there.length === 0) return sayUntouched(jobs.map(({ name }) => name ?? ''));
   deps.killPoint('artifact-listed');
   const isOpen = ({ search }: (typeof found)[number]): boolean =>
     search.kind === 'running' || (search.kind === 'none' && search.reason.kind === 'no-run' && !isAsked);
