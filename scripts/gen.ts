@@ -116,11 +116,23 @@ function commandsPage(): string {
   return `<!-- ${HEADER} src/commands. Do not edit. -->
 # Commands on a pull request
 
-Write a command at the start of a line of a new comment. Edits of old comments are ignored.
+Write a command at the start of a line of a new comment. Edits of old comments are ignored, and so are commands in code, quotes and HTML
+comments. Full-width letters and spaces are read as plain ones. At most five commands of a comment are heard. A reaction says that a command
+was heard (👀) and how it ended (👍 or 😕); there is a reply only where something is to be told, and the same question asked again just below
+brings the reply up to date.
 
 | command | does | who may use it |
 |---|---|---|
-${COMMANDS.map((c) => `| \`${c.usage}\`${c.aliases.length > 0 ? ` (also ${c.aliases.map((a) => `\`${a}\``).join(', ')})` : ''} | ${cell(c.description.en)} | ${may[c.permission]} |`).join('\n')}
+${COMMANDS.map((c) => `| \`${cell(c.usage)}\`${c.aliases.length > 0 ? ` (also ${c.aliases.map((a) => `\`${a}\``).join(', ')})` : ''} | ${cell(c.description.en)} | ${may[c.permission]} |`).join('\n')}
+
+## Acknowledging
+
+\`ack\` accepts a finding on this pull request. It moves to its own part of the comment with who, when and why, is no annotation any more and
+fails no gate. It is known again on the next push by its fingerprint, which holds neither times nor line numbers. It comes back by itself when its saving has
+grown by more than 10 % and by more than the noise of the step, or after the last day of \`until\` (UTC, a year at most). \`ack regression\` accepts
+that steps are slower than the baseline. The button "Acknowledge all" of the check does it for everything that is open. Only people who may
+write to the repository can acknowledge: the author of a change does not decide on its gate. \`status\` lists what is acknowledged and whether it
+still holds. What a whole repository accepts belongs into \`mute\` of [its settings](config.md), read from the base branch only.
 `;
 }
 

@@ -29,7 +29,9 @@ export function renderHelp(commands: readonly Command[], lang: Lang, unknown: st
             ` (also ${command.aliases.map((a) => `\`${a}\``).join(', ')})`,
             `（也可写 ${command.aliases.map((a) => `\`${a}\``).join('、')}）`,
           );
-    lines.push(`| \`${command.usage}\`${alias} | ${command.description[lang]} | ${WHO[lang][command.permission]} |`);
+    // A bar ends the cell, even in code.
+    const usage = command.usage.replaceAll('|', '\\|');
+    lines.push(`| \`${usage}\`${alias} | ${command.description[lang]} | ${WHO[lang][command.permission]} |`);
   }
   lines.push('', say('A command stands at the very start of a line.', '命令须位于行首。'));
   return lines.join('\n');

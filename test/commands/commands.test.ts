@@ -366,5 +366,10 @@ describe('the command table', () => {
       }
       for (const lang of ['en', 'zh'] as const) expect(renderHelp(COMMANDS, lang)).toContain(command.description[lang]);
     }
+    const rows = renderHelp(COMMANDS, 'en')
+      .split('\n')
+      .filter((line) => line.startsWith('| `'));
+    expect(rows).toHaveLength(COMMANDS.length);
+    for (const row of rows) expect(row.match(/(?<!\\)\|/g)).toHaveLength(4);
   });
 });
