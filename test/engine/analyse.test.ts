@@ -12,6 +12,7 @@ import { defineRule, type Rule } from '../../src/model/rule.ts';
 import { buildReport } from '../../src/report/build.ts';
 import { RULES } from '../../src/rules/index.ts';
 import { openSource } from '../../src/sources/index.ts';
+import { repository } from '../remedies/repository.ts';
 import { zipOf } from '../support/archives.ts';
 import { analysePaths, DEFAULT_OPTIONS, totalsComplaints } from '../support/grid.ts';
 import { factsOf } from '../support/simulated.ts';
@@ -190,5 +191,57 @@ describe('a broken rule', () => {
     } finally {
       Object.assign(rule, { detect });
     }
+  });
+});
+
+describe('changes to the source', () => {
+  /** Everything that could be faster, in a job that is not slow. */
+  const SLOW = `import torch
+import torch_npu
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader
+
+torch.npu.config.allow_internal_format = True
+torch_npu.npu.set_compile_mode(jit_compile=True)
+loader = DataLoader(dataset)
+model = DDP(model, find_unused_parameters=True)
+optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
+for step, (x, y) in enumerate(loader):
+    x, y = x.npu(), y.npu()
+    q = torch.rand(3, 3)
+    q[q > 0.5] = 0
+    s = torch.matmul(q, q.transpose(-2, -1).contiguous())
+    model(x, y).backward()
+    optimizer.step()
+    torch.npu.synchronize()
+    torch.npu.empty_cache()
+`;
+
+  async function withSource(dir: string): Promise<Report> {
+    const profile = await openSource(dir);
+    try {
+      return await analyse({ sources: [profile], options: DEFAULT_OPTIONS, source: repository({ 'train.py': SLOW }) });
+    } finally {
+      await profile.close();
+    }
+  }
+
+  test('come from findings: one patch, no lines offered twice', async () => {
+    const report = await withSource(job);
+    const edits = report.findings.flatMap((finding) => finding.recommendations.flatMap((change) => change.edits));
+    const offered = edits.filter(({ kind }) => kind === 'suggestion').map(({ startLine }) => startLine);
+    expect(offered).toEqual([...new Set(offered)]);
+    expect(report.patch).toContain('+torch_npu.npu.set_compile_mode(jit_compile=False)');
+    expect(report.patch).not.toContain('num_workers');
+    expect(Report.safeParse(report).success).toBe(true);
+  });
+
+  test('there are none where the profile shows nothing slow, whatever the code looks like', async () => {
+    const healthy = join(root, 'healthy');
+    await writeProfiles(simulate({ ranks: 2, soc: 'Ascend910B3' }), healthy);
+    const report = await withSource(healthy);
+    const speed = report.findings.filter(({ rule }) => rule !== 'migration-review');
+    expect(speed.flatMap((finding) => finding.recommendations.flatMap((change) => change.edits))).toEqual([]);
+    expect(report.patch ?? '').not.toMatch(/^[+].*(num_workers|non_blocking|masked_fill_|jit_compile)/m);
   });
 });
