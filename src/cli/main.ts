@@ -44,7 +44,7 @@ program
 program
   .command('patch')
   .description('all changes to the source as one unified diff: `npu-advise patch PROFILE --source . | git apply`')
-  .argument('<path...>')
+  .argument('[path...]')
   .requiredOption('--source <dir>', 'repository of the training script; the paths of the diff are relative to it')
   .option(
     '--baseline <path>',
