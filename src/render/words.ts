@@ -146,6 +146,8 @@ export const WORDS = {
   'ack.title.one': { en: '1 acknowledged', zh: '1 个已确认' },
   'ack.title.many': { en: '{n:int} acknowledged', zh: '{n:int} 个已确认' },
   'ack.mark': { en: '{title:text} (acknowledged)', zh: '{title:text}（已确认）' },
+  'ack.by-person': { en: 'acknowledged by {by:code}', zh: '由 {by:code} 确认' },
+  'ack.by-settings': { en: 'muted by the settings', zh: '由配置静默' },
   'ack.now': { en: 'Now', zh: '当前' },
   'ack.then': { en: 'When acknowledged', zh: '确认时' },
   'ack.by': { en: 'By, until', zh: '确认人，有效期' },
@@ -405,20 +407,6 @@ export const WORDS = {
   'check.config': { en: 'Configuration of the base branch is invalid', zh: '基线分支的配置无效' },
   'check.jobs.more': { en: '{x:text} (+{n:int} jobs)', zh: '{x:text}（另有 {n:int} 个任务）' },
   'check.annotation': { en: '{title:text}, {saving:text} per step', zh: '{title:text}，每迭代{saving:text}' },
-
-  // as a step of a workflow
-  'action.settings': { en: 'Settings: {files:text}', zh: '配置：{files:text}' },
-  'action.settings.none': { en: 'Settings: none found at {ref:text}, the defaults apply', zh: '配置：在 {ref:text} 未找到，使用默认值' },
-  'action.settings.invalid': {
-    en: 'The settings cannot be used; nothing is analysed until they are repaired',
-    zh: '配置无法使用；修复之前不做分析',
-  },
-  'action.failed': { en: 'The gate failed', zh: '门禁不通过' },
-  'action.missing': { en: 'No profile: {why:text}', zh: '没有 profile：{why:text}' },
-  'action.no-comment': {
-    en: 'The token may not comment here, as in runs of forks. docs/actions.md has the pair of workflows that can.',
-    zh: '此处的令牌无权评论（fork 的运行即如此）。可用的双工作流写法见 docs/actions.md。',
-  },
 
   // several jobs
   'jobs.job': { en: 'Job', zh: '任务' },
@@ -716,6 +704,29 @@ export const WORDS = {
   'html.memory.active': { en: 'active', zh: '持有' },
   'html.memory.limit': { en: 'Device', zh: '设备' },
   'html.memory.peak-at': { en: 'Operator at the peak', zh: '峰值时的算子' },
+  'html.nav.timeline': { en: 'Timeline', zh: '时间线' },
+  'html.timeline': { en: 'Timeline', zh: '时间线' },
+  'html.timeline.none': {
+    en: 'This report holds no timeline: the profile has no tasks with times, or the report was made from figures only (`npu-advise analyze PATH --format html`).',
+    zh: '这份报告没有时间线：profile 中没有带时刻的任务，或报告仅由汇总数据生成（`npu-advise analyze PATH --format html`）。',
+  },
+  'html.timeline.scripts': {
+    en: 'The timeline needs scripts; everything else reads without them.',
+    zh: '时间线需要脚本，其余内容无需脚本。',
+  },
+  'html.timeline.left': {
+    en: 'Not in this file: {ranks:int} ranks and {steps:int} steps; MindStudio shows them from the profile.',
+    zh: '本文件未包含 {ranks:int} 张卡与 {steps:int} 个迭代；可用 MindStudio 从 profile 查看。',
+  },
+  'html.timeline.device': { en: 'Card, stream', zh: '设备流' },
+  'html.timeline.communication': { en: 'Communication', zh: '通信' },
+  'html.timeline.host': { en: 'Host', zh: 'Host' },
+  'html.timeline.busy': { en: 'Busy', zh: '占用' },
+  'html.timeline.union': { en: 'busy', zh: '占用' },
+  'html.timeline.sum': { en: 'sum', zh: '累计' },
+  'html.timeline.span': { en: 'span', zh: '区间' },
+  'html.timeline.slices': { en: 'slices', zh: '个色块' },
+  'html.timeline.undo': { en: 'Undo', zh: '撤销' },
   'html.checks': { en: 'Checks, inputs, notes', zh: '检查项、输入、说明' },
 } as const satisfies Record<string, L10n>;
 

@@ -24,7 +24,6 @@ import { renderCheck } from '../../render/check.ts';
 import { commentMarker, renderComment } from '../../render/comment.ts';
 import { renderJobsCheck, renderJobsComment } from '../../render/jobs.ts';
 import type { CommentView, JobsComment, NoProfileReason, RenderedCheck } from '../../render/views.ts';
-import { word } from '../../render/words.ts';
 import { inertText, workflowCommand } from '../../render/workflow-command.ts';
 import { RULES } from '../../rules/index.ts';
 import { folderSourceTree } from '../../source/folder-source-tree.ts';
@@ -35,6 +34,7 @@ import { newestBaseRun } from './base-run.ts';
 import { type Place, readPlace } from './event.ts';
 import { type Inputs, type OutputName, readInputs } from './inputs.ts';
 import { placeComment } from './place-comment.ts';
+import { text } from './texts.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -113,8 +113,8 @@ async function analyseRun(run: Run, env: Env, out: (text: string) => void): Prom
   if ('problems' in settings) {
     const lang = inputs.lang ?? settings.lang;
     for (const problem of settings.problems.slice(0, ANNOTATIONS))
-      out(`${workflowCommand('error', problem, problem.message[lang].replaceAll('`', ''), word('action.settings.invalid', lang))}\n`);
-    writeSummary(env, `### ${word('action.settings.invalid', lang)}\n`);
+      out(`${workflowCommand('error', problem, problem.message[lang].replaceAll('`', ''), text('settings-invalid', lang))}\n`);
+    writeSummary(env, `### ${text('settings-invalid', lang)}\n`);
     return UNUSABLE;
   }
   const config = inputs.lang === null ? settings : { ...settings, lang: inputs.lang };
@@ -136,7 +136,7 @@ async function analyseRun(run: Run, env: Env, out: (text: string) => void): Prom
     }).catch((error: unknown) => {
       const status = statusOf(error);
       if (status !== 403 && status !== 404) throw error;
-      out(`${workflowCommand('notice', null, word('action.no-comment', config.lang))}\n`);
+      out(`${workflowCommand('notice', null, text('no-comment', config.lang))}\n`);
     });
   }
   const { check } = rendered[0]!;
@@ -150,10 +150,10 @@ async function analyseRun(run: Run, env: Env, out: (text: string) => void): Prom
 function conclude(check: RenderedCheck, told: readonly JobTold[], lang: Lang, inputs: Inputs, out: (text: string) => void): number {
   if (told.every(({ told: { kind } }) => kind === 'none')) {
     const level = check.conclusion === 'failure' ? 'error' : 'warning';
-    out(`${workflowCommand(level, null, word('action.missing', lang, { why: check.title }).replaceAll('`', ''))}\n`);
+    out(`${workflowCommand(level, null, text('missing', lang, { why: check.title }).replaceAll('`', ''))}\n`);
   } else if (check.conclusion === 'failure') {
     const because = told.flatMap(({ told: one }) => (one.kind === 'report' ? (one.report.gate?.because ?? []) : []));
-    out(`${workflowCommand('error', null, because.join('; ').replaceAll('`', ''), word('action.failed', lang))}\n`);
+    out(`${workflowCommand('error', null, because.join('; ').replaceAll('`', ''), text('failed', lang))}\n`);
   }
   return check.conclusion === 'failure' && inputs.fail === 'gate' ? 1 : 0;
 }
@@ -196,7 +196,7 @@ async function readSettings({ inputs, place, octokit, pulls, say }: Run): Promis
   if (!merged.ok) return merged;
   const lang = inputs.lang ?? merged.value.lang;
   const files = layers.value.map((layer) => layer.file).join(' + ');
-  say(files === '' ? word('action.settings.none', lang, { ref }) : word('action.settings', lang, { files: `${files} (${ref})` }));
+  say(files === '' ? text('no-settings', lang, { ref }) : text('settings', lang, { files: `${files} (${ref})` }));
   return merged.value;
 }
 
