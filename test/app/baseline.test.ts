@@ -8,7 +8,7 @@ const DAY = 24 * 3600 * 1000;
 const NOW = 100 * DAY;
 const repository = { id: 7, owner: 'acme', name: 'train' };
 const comparing = { repository, job: 'default', baseRef: 'main', headSha: 'head' };
-const none = { stepTimeMs: null, freeShare: null, exposedMs: null, top: [] };
+const none = { stepTimeMs: 741, freeShare: null, exposedMs: null, top: [] };
 
 let ids = 0;
 function kept(sha: string, over: Partial<KeptProfile> = {}): KeptProfile {
@@ -129,6 +129,7 @@ describe('the baseline of a pull request', () => {
       kept('b', { ...at(7), origin: 'again' }),
       kept('head', at(1)),
       kept('c', { ...at(2), branch: 'dev' }),
+      kept('d', { ...at(3), metrics: { ...none, stepTimeMs: null } }),
     );
     const trend = await trendOf(store, comparing, none);
     expect(trend?.points.map(({ sha, at: when }) => [sha, (NOW - when) / DAY])).toEqual([

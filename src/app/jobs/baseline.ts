@@ -7,6 +7,7 @@ import type { BaseCommit, NoBaseline, ProfileMetrics, Trend } from '../../model/
 import type { Report } from '../../model/report.ts';
 import { profileMetrics } from '../../report/profile-metrics.ts';
 import type { KeptProfile, Profiles } from '../../store/ports.ts';
+import { readQueueRef } from './merge-queue.ts';
 
 /** Commits before the merge base that are looked at; older profiles are of another program. */
 const MAX_ANCESTORS = 300;
@@ -107,7 +108,8 @@ export async function writeBaseline(
 
 /** `main 741abc0`. */
 function labelOf({ sha, branch }: BaseCommit): string {
-  return `${branch === null ? '' : `${branch} `}${sha.slice(0, 7)}`;
+  const name = readQueueRef(branch)?.base ?? branch;
+  return `${name === null ? '' : `${name} `}${sha.slice(0, 7)}`;
 }
 
 /** What the branch did before: one point for each commit, its newest profile, oldest first. */
@@ -118,7 +120,8 @@ export async function trendOf(
 ): Promise<Trend | null> {
   const kept = await profiles.ofBranch(repository.id, job, baseRef, TREND_POINTS * 3);
   const newest = new Map<string, KeptProfile>();
-  for (const profile of kept) if (profile.sha !== headSha && !newest.has(profile.sha)) newest.set(profile.sha, profile);
+  for (const profile of kept.filter((one) => one.metrics.stepTimeMs !== null))
+    if (profile.sha !== headSha && !newest.has(profile.sha)) newest.set(profile.sha, profile);
   const points = [...newest.values()].slice(0, TREND_POINTS).reverse();
   if (points.length === 0) return null;
   return { branch: baseRef, points: points.map(({ sha, recordedAt: at, metrics: of }) => ({ sha, at, metrics: of })), now: metrics };

@@ -13,6 +13,7 @@ import { listChangedFiles } from '../../github/diff.ts';
 import type { PullRequest } from '../../github/pull-requests.ts';
 import { ProfileUnavailable } from '../../github/storage.ts';
 import { FACTS_SCHEMA } from '../../model/facts-schema.ts';
+import type { ProfileMetrics } from '../../model/history.ts';
 import type { Lang } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
 import type { NoProfileReason, RunningStep, WorkflowRef } from '../../render/views.ts';
@@ -220,7 +221,12 @@ async function makeReport(
   const report = await withHistory(profiles, comparing, compared, said);
   await deps.store.reports.put({ key, repoId: target.repository.id, pr, sha: headSha, json: JSON.stringify(report) });
   const origin = `pull-request/${pr}/${originOf(candidate)}`;
-  await record(deps, target, { job: comparing.job, sha: headSha, branch: null, pr, trusted: isTrusted, origin }, report, made.facts);
+  await record(
+    deps,
+    target,
+    { job: comparing.job, sha: headSha, branch: null, pr, trusted: isTrusted, origin },
+    { report, facts: made.facts },
+  );
   return { report, source };
 }
 
@@ -233,23 +239,24 @@ function attachedNote(artifacts: readonly Artifact[], headSha: string, lang: Lan
     : `profile 来自本 PR 的附件（${names.join('、')}）；它属于 \`${sha}\` 仅为上传者所述。`;
 }
 
+const NO_METRICS: ProfileMetrics = { stepTimeMs: null, freeShare: null, exposedMs: null, top: [] };
+
 /** Names what a profile was read from: the artifacts of another attempt of a run are others. */
 export function originOf({ run, artifacts }: Candidate): string {
   if (run.id === 0) return `upload/${run.headSha}/${artifacts.map(({ id, place }) => `${place?.kind}-${id}`).join('-')}`.slice(0, 300);
   return `run/${run.id}/${Math.max(...artifacts.map(({ id }) => id))}`;
 }
 
-/** Keeps what an analysis found for the history of the repository. A profile without a step time says nothing over time. */
+/** Keeps what an analysis found for the history of the repository; null: nothing, and that is remembered, too. */
 export async function record(
   deps: Dependencies,
   { repository, installationId }: Target,
   of: Pick<KeptProfile, 'job' | 'sha' | 'branch' | 'pr' | 'trusted' | 'origin'>,
-  report: Report,
-  facts: Uint8Array | null,
+  found: Analysed | null,
 ): Promise<void> {
-  if (report.job.stepTimeMs === null) return;
+  const metrics = found === null ? NO_METRICS : profileMetrics(found.report);
+  const facts = found === null || metrics.stepTimeMs === null ? null : found.facts;
   const kept = facts === null ? null : { schema: FACTS_SCHEMA, bytes: facts };
-  const metrics = profileMetrics(report);
   await deps.store.profiles.put({ repoId: repository.id, installationId, recordedAt: deps.now(), metrics, ...of }, kept);
 }
 

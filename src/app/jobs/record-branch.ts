@@ -139,12 +139,15 @@ async function recordOne(deps: Dependencies, octokit: Octokit, target: Target, r
     const what = { artifacts: candidate.artifacts, config, source: null, progress, baseline, keepsFacts: true };
     const made = await deps.analysisSlot(() => analyseArtifacts(deps, octokit, target, what));
     const judged = Report.parse({ ...made.report, gate: made.report.gate ?? evaluateGate(made.report, config.gate) });
-    await record(deps, target, { job: key, sha: headSha, branch, pr: null, trusted: true, origin }, judged, made.facts);
+    await record(deps, target, { job: key, sha: headSha, branch, pr: null, trusted: true, origin }, { report: judged, facts: made.facts });
     deps.log.info({ repository: target.repository.id, branch, sha: headSha, job: key }, 'a profile of a branch is kept');
     return compared === null ? judged : await withHistory(profiles, comparing, compared, judged);
   } catch (error) {
     if (deps.signal.aborted || !(error instanceof AdviseError || isAboutUpload(error))) throw error;
     deps.log.warn({ err: error, repository: target.repository.id, branch, sha: headSha }, 'a profile of a branch cannot be used');
+    // Or every pull request from here would fetch it again.
+    const isForToday = error instanceof AdviseError && error.code === 'daily-limit';
+    if (!isForToday) await record(deps, target, { job: key, sha: headSha, branch, pr: null, trusted: true, origin }, null);
     return null;
   }
 }
