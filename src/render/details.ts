@@ -1,6 +1,6 @@
-import { formatBytes } from '../base/phrase.ts';
+import { formatBytes, quoteLiteral } from '../base/phrase.ts';
 import type { Lang } from '../model/lang.ts';
-import type { BreakdownRow, Edit, Evidence, Finding, Location, Recommendation, Report } from '../model/report.ts';
+import type { Acknowledged, BreakdownRow, Edit, Evidence, Finding, Location, Recommendation, Report } from '../model/report.ts';
 import { comparisonView } from './comparison.ts';
 import { clampProse, code, fenced, isShownVerbatim, joinMarkdown, link, markdown, plain, prose, type SafeMarkdown } from './escape.ts';
 import { formatColumnMs, formatEstimate, formatPercent, formatSavingLine, formatTime } from './figures.ts';
@@ -60,10 +60,19 @@ export function findingFacts(finding: Finding, report: Report, numbers: Readonly
     const saving = formatSavingLine(finding.saving.perStepMs, lang);
     facts.push(word('detail.saves', lang, { saving, share: formatPercent(finding.saving.shareOfStep, lang) }));
   }
+  if (finding.acknowledged !== undefined) facts.push(acknowledgedFact(finding.acknowledged, lang));
   const ranks = ranksPhrase(finding, report.job, lang);
   if (ranks !== null) facts.push(ranks);
   if (finding.steps.length > 0) facts.push(word(`detail.steps.${countForm(finding.steps.length)}`, lang, { steps: finding.steps }));
   return facts;
+}
+
+/** Who accepts it, until when and why. */
+function acknowledgedFact({ by, until, reason }: Acknowledged, lang: Lang): string {
+  const who = by === null ? word('ack.by-settings', lang) : word('ack.by-person', lang, { by });
+  const day = until ?? (by === null ? null : word('ack.until-grows', lang));
+  const parts = [day === null ? who : `${who}${separator(lang)}${day}`, ...(reason === '' ? [] : [quoteLiteral(reason, 160)])];
+  return parts.join(lang === 'en' ? ': ' : '：');
 }
 
 function locationMarkdown(location: Location, places: Places, lang: Lang): SafeMarkdown {

@@ -79,7 +79,8 @@ function causeLines({ number, finding }: NumberedFinding, page: Page, numbers: R
   const severity = padEnd(word(`severity.${finding.severity}`, lang), lang === 'en' ? 8 : 4);
   const head = `${padStart(String(number), 2)}  ${paint(severity, SEVERITY_STYLE[finding.severity])}  `;
   const by = textWidth(head);
-  const title = wrap(show(finding.title, page, 240), width - by).map((line, i) => (i === 0 ? head : ' '.repeat(by)) + paint(line, 'bold'));
+  const named = finding.acknowledged === undefined ? finding.title : word('ack.mark', lang, { title: finding.title });
+  const title = wrap(show(named, page, 240), width - by).map((line, i) => (i === 0 ? head : ' '.repeat(by)) + paint(line, 'bold'));
   const facts = [
     ...findingFacts(finding, report, numbers),
     word('text.confidence', lang, { confidence: word(`confidence.${finding.confidence}`, lang) }),

@@ -10,7 +10,9 @@ import type { Acknowledgement, ShownFinding } from '../../model/acknowledgement.
 import type { L10n } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
 import { REMEDIES } from '../../remedies/index.ts';
+import { shownFindings } from '../../render/shown.ts';
 import { RULES } from '../../rules/index.ts';
+import { asAccepted } from './accepted.ts';
 import { compareKept } from './compare-command.ts';
 import type { Dependencies } from './dependencies.ts';
 import { showPending } from './publish.ts';
@@ -60,7 +62,12 @@ export function standingClients(deps: Dependencies, place: CommandPlace, restate
   };
   const shown = async (): Promise<readonly ShownFinding[] | null> => {
     const found = await stateOnce();
-    return found === null || found.reportedSha === null ? null : (found.shown ?? []);
+    if (found === null || found.reportedSha === null) return null;
+    if (found.shown !== undefined) return found.shown;
+    // Published before this was remembered.
+    const kept = Report.safeParse(await deps.store.reports.latest(repository.id, found.reportedSha));
+    if (!kept.success) return null;
+    return shownFindings(await asAccepted(deps, repository.id, pull.number, kept.data, { name: null, config }), null);
   };
   const sayAnew = async (index: number): Promise<void> => {
     await restate(index, { isAsked: false, mayReuse: true });
