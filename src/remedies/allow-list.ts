@@ -62,6 +62,7 @@ const ROWS: readonly Row[] = [
   ['torch.Tensor.index_select', 'torch <=1.5', 'supported', null],
   ['torch.Tensor.item', 'torch <=1.5', 'supported', null],
   ['torch.Tensor.masked_fill', 'torch <=1.5', 'supported', null],
+  ['torch.Tensor.masked_fill_', 'torch <=1.5', 'supported', null],
   ['torch.Tensor.permute', 'torch <=1.5', 'supported', null],
   ['torch.Tensor.reshape', 'torch <=1.5', 'supported', null],
   ['torch.Tensor.sum', 'torch <=1.5', 'supported', null],

@@ -3,7 +3,7 @@ import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
 import { findCallSites } from '../source/find-in-tree.ts';
 import { chosen, offer, placesOfNodes } from './reading/offers.ts';
 import { words } from './reading/params.ts';
-import { bySupport, placesOf, provenFiles } from './reading/places.ts';
+import { bySupport, ofTraining, placesOf, provenFiles } from './reading/places.ts';
 import { maskedAssignments } from './reading/tensors.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { torchPage } from './wording/documents.ts';
@@ -92,6 +92,8 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     context.source === null || !isSearching
       ? []
       : findCallSites(context.source, ['torch.nonzero', 'torch.unique', 'torch.masked_select'], proven).sites;
+  // Stacks name the file of the call itself; without them any call of training may be it.
+  const meant = proven.length > 0 ? calls.filter(({ module }) => proven.includes(module.path)) : ofTraining(calls, finding);
   const masked = context.source === null || !isSearching ? [] : maskedAssignments(context.source, proven);
   const { sites, isSure } = chosen(masked, finding);
   return {
@@ -126,7 +128,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
             finding,
             context.source,
           ),
-    locations: [...placesOfNodes(sites), ...placesOf(bySupport(calls, finding))],
+    locations: [...placesOfNodes(sites), ...placesOf(bySupport(meant, finding))],
   };
 }
 
@@ -137,6 +139,7 @@ export default {
   apis: [
     'torch.Tensor.index_select',
     'torch.Tensor.masked_fill',
+    'torch.Tensor.masked_fill_',
     'torch.Tensor.sum',
     'torch.float32',
     'torch.int32',

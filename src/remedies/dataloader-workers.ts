@@ -175,6 +175,14 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
         'epoch 之间不修改数据集：保留的进程使用各自的副本。',
       ),
       both(
+        'Shared memory (`/dev/shm`) holds the batches on their way; containers often start with 64 MB.',
+        '共享内存（`/dev/shm`）能放下在途的 batch；容器默认常只有 64 MB。',
+      ),
+      both(
+        'Workers draw random augmentation from seeds of their own: runs need not be equal bit by bit.',
+        '各进程的随机增强使用各自的种子：不要求与之前逐位一致。',
+      ),
+      both(
         '`persistent_workers` and `prefetch_factor` need `num_workers` above 0.',
         '`persistent_workers` 与 `prefetch_factor` 要求 `num_workers` 大于 0。',
       ),

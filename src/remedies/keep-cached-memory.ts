@@ -33,6 +33,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     ),
     code: null,
     preconditions: listed(
+      both('Reserved memory stays at its peak; nothing else on the card needs it.', '保留的显存停留在峰值；卡上没有其他程序需要它。'),
       both(
         'The call does not hand memory to another engine or phase, e.g. between training and rollout.',
         '该调用不是为了把显存交给其他引擎或阶段，例如训练与推理采样之间。',

@@ -74,7 +74,9 @@ function codeOf(kind: Kind | null): string | null {
 
 /** Places in the source that wait in this way. Waits for a stream or an event are there on purpose, and are found by their stacks only. */
 function sitesOf(kind: Kind | null, source: SourceTree, proven: readonly string[]): readonly Proposal[] {
-  if (kind === 'device' || kind === 'drain') return deviceWaits(source, SYNCS, proven);
+  if (kind === 'device') return deviceWaits(source, SYNCS, proven);
+  // These waits are needed until events order the streams: named, and left to a person.
+  if (kind === 'drain') return deviceWaits(source, SYNCS, proven).map((site) => ({ ...site, steps: [], isSafe: false }));
   if (kind === 'shape') return maskedAssignments(source, proven);
   return kind === 'item' || kind === 'to-host' ? readsEachStep(source, proven) : [];
 }
@@ -142,6 +144,7 @@ export default {
     'torch.Tensor.item',
     'torch.Tensor.detach',
     'torch.Tensor.masked_fill',
+    'torch.Tensor.masked_fill_',
     'torch.Tensor.to(non_blocking)',
     'torch.where',
     'torch.npu.Event',

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { codeFacts } from '../../src/facts/code/index.ts';
 import type { Edit } from '../../src/model/report.ts';
+import { ALLOWED } from '../../src/remedies/allow-list.ts';
+import { REMEDIES } from '../../src/remedies/index.ts';
 import { applyLineEdit } from '../../src/source/line-edit.ts';
 import { parsePython } from '../../src/source/python-parser.ts';
 import { DDP_PAIRS } from './pairs/ddp.ts';
@@ -90,5 +92,25 @@ test('outside a diff nothing is one click, and a guess never is', () => {
       const over = { ...set.over, ...row[4] };
       for (const wary of [{ outsideDiff: true }, { confidence: 'low' as const }])
         for (const edit of editsFor(set, set.prelude + row[1], { ...over, ...wary })) expect(edit.kind, row[0]).toBe('comment-only');
+    }
+});
+
+/** What may stand in an edit besides names of the list: values, and the reader's own code moved or kept. */
+const OWN = new Set(['True', 'False', 'None', 'npu', 'torch', 'torch_npu', 'local_rank', 'float', 'inf', 'optimizer']);
+
+test('every name that an edit adds is on the allow-list and declared by its remedy', () => {
+  for (const set of SETS)
+    for (const row of set.rows) {
+      const over = { ...set.over, ...row[4] };
+      for (const { before, after } of editsFor(set, set.prelude + row[1], over)) {
+        const old = new Set(before.match(/\w+/g));
+        const added = (after.match(/[A-Za-z_]\w*/g) ?? []).filter((word) => !old.has(word) && !OWN.has(word));
+        const { apis } = REMEDIES.get(set.remedy)!;
+        for (const word of added) {
+          const isName = (name: string): boolean => new RegExp(`(^|[.(])${word}([.)]|$)`).test(name);
+          expect(apis.some(isName) || [...new Set(row[1].match(/\w+/g))].includes(word), `${row[0]}: ${word}`).toBe(true);
+          if (apis.some(isName)) expect([...ALLOWED.keys()].some(isName), word).toBe(true);
+        }
+      }
     }
 });
