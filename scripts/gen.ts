@@ -12,6 +12,7 @@ import { COMMANDS } from '../src/commands/table.ts';
 import { ConfigSchema, JobEntry } from '../src/config/schema.ts';
 import { Report } from '../src/model/report.ts';
 import type { Rule } from '../src/model/rule.ts';
+import { HOLDINGS, sqlName } from '../src/store/holdings.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const check = process.argv.includes('--check');
@@ -253,6 +254,52 @@ ${shown.map((v) => `| \`${v.name}\` | ${v.default === null ? '' : `\`${cell(v.de
 `;
 }
 
+function privacyPage(): string {
+  const days = (n: number): string => (n === 1 ? '1 day' : `${n} days`);
+  const rows = HOLDINGS.map(({ table, holds, days: keep, until }) => {
+    const stays = keep === null ? until : `${days(keep)} ${until}`;
+    return `| \`${sqlName(table)}\` | ${cell(holds)} | ${cell(stays)} |`;
+  });
+  return `<!-- ${HEADER} src/store/holdings.ts. Do not edit. -->
+# What is kept, and for how long
+
+No account is needed, nothing is sold or passed on, and there is no telemetry: the server connects to the configured GitHub and to the hosts that hold its artifacts, and to nothing else. A test
+watches every connection it makes.
+
+## Read and not kept
+
+- **Webhook events** are cut down on arrival to numbers, names and commits; of a comment only its commands are kept.
+- **Artifacts** lie in \`scratch\` while they are analysed, and are deleted when the analysis ends, however it ends. What a killed process left is deleted at the next start.
+- **Source files** are read into memory for one analysis. A report keeps the paths and lines it names, and the lines it suggests to change.
+- **Tokens** are kept in memory only. No token, key or secret is written to disk or to the log.
+
+## Kept
+
+In the data folder (\`NPU_ADVISOR_DATA_DIR\`) or, with \`DATABASE_URL\`, in PostgreSQL:
+
+| table | what is in it | how long |
+|---|---|---|
+${rows.join('\n')}
+
+Without PostgreSQL accepted deliveries also lie in \`spool\`, one file each, for the second or so until a job takes them up; files that cannot be read are deleted after 12 hours.
+
+**Logs** go to standard output, as JSON, and are yours to keep or drop. They hold numbers of repositories, pull requests and runs, and the login of whoever gave a command; no payloads, no names of operators, no tokens.
+
+On GitHub itself stay the comment, the check run and the suggestions. They are yours; uninstalling the App does not delete them.
+
+## When the App is removed
+
+From one repository, or altogether: GitHub says so, the server asks whether it is still so (events come late and in any order), and then deletes every row of those repositories and gives the room
+back, within a minute as a rule. Three hours later it does so again for what a job that was running has written meanwhile. If the event was lost, the list of installations is compared every six hours.
+If GitHub cannot be asked, its event is believed after 20 hours. So within 24 hours nothing is left, in no table and in no file; a test looks into all of them.
+
+With PostgreSQL deleted rows leave the files when the database writes over them, and your backups keep what they hold.
+
+A **suspended** installation keeps its data, aged as above. A **transferred** repository keeps its data where the App is installed with the new owner, too; otherwise it is removed. An **archived** one ages.
+To have a pull request forgotten earlier, delete its comment and ask the operator.
+`;
+}
+
 const ruleIds = readdirSync(join(root, 'src/rules'), { withFileTypes: true })
   .filter((d) => d.isDirectory())
   .map((d) => d.name)
@@ -276,6 +323,7 @@ for (const file of existsSync(join(root, 'docs/rules')) ? readdirSync(join(root,
 put('docs/commands.md', commandsPage());
 put('docs/config.md', configPage());
 put('docs/environment.md', environmentPage());
+put('docs/privacy.md', privacyPage());
 put('action.yml', actionFile());
 put('schema/report.schema.json', `${JSON.stringify(z.toJSONSchema(Report), null, 2)}\n`);
 put('schema/config.schema.json', `${JSON.stringify(z.toJSONSchema(ConfigSchema, { io: 'input' }), null, 2)}\n`);

@@ -1,6 +1,11 @@
 /**
- * Which permission of an installation token each operation needs (docs: "Permissions required for GitHub Apps"). `app` is the app's own
- * JWT, `public` needs nothing. Several entries are alternatives.
+ * Which permission of an installation token each operation needs (docs: "Permissions required for GitHub Apps", whose table is
+ * src/github-apps/data/fpt-2022-11-28/server-to-server-permissions.json of github/docs). `app` is the app's own JWT, `public` needs nothing.
+ * Several entries are alternatives.
+ *
+ * In one place the table and GitHub disagree. The table has reactions to issue comments under Issues only; on a comment of a pull request
+ * `pull_requests: write` is what counts: with `issues: write` alone the answer is 403 [issue NOFireAI/ravel#347, 2026-08], and with
+ * `pull_requests: write` alone it works [issue GitHubSecurityLab/seclab-taskflow-agent#25, 2025-10].
  */
 export const requiredPermissions: { readonly [operation: string]: 'app' | 'public' | 'any' | readonly string[] } = {
   'apps/get-authenticated': 'app',
@@ -98,3 +103,16 @@ export const manifestEvents: readonly string[] = [
   'merge_group',
   'push',
 ];
+
+/** Which permission an event needs before an app can subscribe to it [docs, "Webhook events and payloads"]. */
+export const eventPermissions: { readonly [event: string]: string | null } = {
+  pull_request: 'pull_requests:read',
+  workflow_run: 'actions:read',
+  issue_comment: 'issues:read',
+  check_run: 'checks:read',
+  check_suite: 'checks:read',
+  merge_group: 'merge_queues:read',
+  push: 'contents:read',
+  installation: null,
+  installation_repositories: null,
+};

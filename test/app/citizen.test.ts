@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FaultOptions, PullHandle, PullView, RepositoryHandle } from '../../lab/loopback-github/index.ts';
 import { findRemoved } from '../../src/app/jobs/erase.ts';
 import { noteAlive } from '../../src/app/jobs/reconcile.ts';
-import { prune } from '../../src/app/jobs/sweep.ts';
+import { dayOf, prune } from '../../src/app/jobs/sweep.ts';
 import { COMMENT_MARKER } from '../../src/github/publish/comment.ts';
 import { HOLDINGS, sqlName } from '../../src/store/holdings.ts';
 import type { Plan } from './support/fake-analyser.ts';
@@ -44,6 +44,16 @@ const ours = (pr: PullHandle) => jobs.hub.view(pr).comments.filter(({ author }) 
 const writesSince = (mark: number) =>
   jobs.hub.journal.slice(mark).filter(({ method, path }) => method !== 'GET' && !path.includes('access_tokens'));
 const HOUR = 3600 * 1000;
+
+/** Files of the data folder that hold a text. */
+function filesWith(words: readonly string[], folder = jobs.dataDir): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return filesWith(words, path);
+    const bytes = readFileSync(path);
+    return words.filter((word) => bytes.includes(word)).map((word) => `${path}: ${word}`);
+  });
+}
 
 /** Numbers from 0 to 1, the same for the same seed (mulberry32). */
 function seeded(seed: number): () => number {
@@ -414,6 +424,26 @@ describe('a GitHub that says "later"', () => {
   );
 });
 
+describe('a repository that uploads without end', () => {
+  it('has a limit for each day, and says so', async () => {
+    const repository = newRepository();
+    const pull = openPull(repository);
+    await profiled(repository, pull, { findings: [] });
+    const day = dayOf(jobs.deps.now());
+    const fetched = await jobs.deps.store.usage.read(repository.id, day);
+    expect(fetched).toBeGreaterThan(100);
+    await jobs.deps.store.usage.add(repository.id, day, 1e12);
+    repository.pushTo(pull, { 'train.py': `${TRAIN_PY}# more\n` });
+    await profiled(repository, pull);
+    const check = jobs.hub.view(pull).checks.at(-1);
+    expect(check).toMatchObject({ status: 'completed', conclusion: 'neutral', summary: expect.stringContaining('of downloads for today') });
+    jobs.advance(24 * HOUR);
+    repository.pushTo(pull, { 'train.py': `${TRAIN_PY}# tomorrow\n` });
+    await profiled(repository, pull);
+    expect(jobs.hub.view(pull).checks.at(-1)?.title).toMatch(/^1 cause/);
+  });
+});
+
 describe('a repository with another name', () => {
   it('is found under it by a deadline that was set before', async () => {
     const repository = newRepository();
@@ -501,16 +531,6 @@ describe('the App is removed', () => {
       all.set(name, rows.map(({ row }) => row).join('\n'));
     }
     return all;
-  }
-
-  /** Files of the data folder that hold a text. */
-  function filesWith(words: readonly string[], folder = jobs.dataDir): string[] {
-    return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-      const path = join(folder, entry.name);
-      if (entry.isDirectory()) return filesWith(words, path);
-      const bytes = readFileSync(path);
-      return words.filter((word) => bytes.includes(word)).map((word) => `${path}: ${word}`);
-    });
   }
 
   /** A repository whose every trace can be told, in every table. */
@@ -623,5 +643,21 @@ describe('the App is removed', () => {
     expect(place).toBe(1);
     expect(queued).toBeGreaterThan(0);
     expect(Object.entries(aged).filter(([, count]) => count > 0)).toEqual([]);
+  });
+});
+
+describe('the data folder', () => {
+  it('holds no token, key or secret', () => {
+    expect(jobs.hub.tokens.length).toBeGreaterThan(20);
+    expect(filesWith(['ghs_', 'PRIVATE KEY', 'x'.repeat(40), 'sig='])).toEqual([]);
+  });
+
+  it('and every token reached one repository, or only read which there are', () => {
+    for (const { repositoryIds, permissions } of jobs.hub.tokens) {
+      if (repositoryIds === null) expect(permissions).toEqual({ metadata: 'read' });
+      else expect(repositoryIds).toHaveLength(1);
+      expect(Object.keys(permissions)).not.toContain('issues');
+      expect(permissions.contents ?? 'read').toBe('read');
+    }
   });
 });

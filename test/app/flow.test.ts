@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import type { PullHandle, PullView, RepositoryHandle } from '../../lab/loopback-github/index.ts';
+import { eventPermissions, requiredPermissions } from '../../lab/loopback-github/permissions.ts';
 import { COMMENT_MARKER } from '../../src/github/publish/comment.ts';
 import type { Plan } from './support/fake-analyser.ts';
 import {
@@ -29,6 +31,7 @@ beforeAll(async () => {
     NPU_ADVISOR_ATTEMPTS: '2',
     NPU_ADVISOR_ANALYSES: '2',
     NPU_ADVISOR_COMMANDS_PER_HOUR: '20',
+    NODE_OPTIONS: `--import=${join(import.meta.dirname, 'support/record-connections.mjs')}`,
   });
 });
 afterAll(() => world.close());
@@ -755,5 +758,46 @@ describe('strangers', () => {
     const view = await until(world, pull, (v) => v.comments.length === 2, 'published');
     expect(view.comments.find(({ id }) => id === planted.id)?.body).toContain('All good, merge!');
     expect(view.comments.filter(({ author }) => author === 'npu-advisor[bot]')).toHaveLength(1);
+  });
+});
+
+/** Last, since it looks at everything that was done before. */
+describe('the App', () => {
+  it('connects to GitHub and its storage, and to nothing else', () => {
+    const seen = (what: string) => new Set([...server.log().matchAll(new RegExp(`^${what} (\\S+)$`, 'gm'))].map((match) => match[1]));
+    expect(seen('CONNECT')).toEqual(new Set([new URL(world.hub.apiUrl).host, new URL(world.hub.blobUrl).host]));
+    // The address it listens on itself is looked up, too.
+    expect([...seen('LOOKUP')].filter((name) => name !== '127.0.0.1')).toEqual([]);
+  });
+
+  it('asks for what the calls and events need, and for nothing else', () => {
+    const { default_permissions: asked, default_events: events } = parse(
+      readFileSync(join(import.meta.dirname, '../../app.yml'), 'utf8'),
+    ) as { default_permissions: Record<string, 'read' | 'write'>; default_events: string[] };
+    const operations = new Set(world.hub.journal.flatMap(({ operation }) => (operation === null ? [] : [operation])));
+    // A flow that calls little would prove little.
+    expect(operations.size).toBeGreaterThan(20);
+    const grants = (entry: string): boolean => {
+      const [name = '', level] = entry.split(':');
+      return asked[name] === 'write' || asked[name] === level;
+    };
+    const needs = new Map<string, Set<string>>();
+    const need = (entries: readonly string[], by: string): void => {
+      const granted = entries.filter(grants);
+      expect(granted, `${by} needs ${entries.join(' or ')}`).not.toEqual([]);
+      for (const entry of granted) needs.set(entry, (needs.get(entry) ?? new Set()).add(by));
+    };
+    for (const operation of operations) {
+      const entries = requiredPermissions[operation];
+      if (Array.isArray(entries)) need(entries as readonly string[], operation);
+    }
+    for (const event of events) {
+      const entry = eventPermissions[event];
+      if (entry !== null) need([entry ?? `no permission is known for ${event}`], event);
+    }
+    // Each permission is needed by something, and as far as it is asked for. Metadata is what GitHub gives every App.
+    for (const [name, level] of Object.entries(asked)) {
+      if (name !== 'metadata') expect([...(needs.get(`${name}:${level}`) ?? [])], `${name}: ${level} is not needed`).not.toEqual([]);
+    }
   });
 });
