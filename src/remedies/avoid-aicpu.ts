@@ -92,8 +92,6 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     context.source === null || !isSearching
       ? []
       : findCallSites(context.source, ['torch.nonzero', 'torch.unique', 'torch.masked_select'], proven).sites;
-  // Stacks name the file of the call itself; without them any call of training may be it.
-  const meant = proven.length > 0 ? calls.filter(({ module }) => proven.includes(module.path)) : ofTraining(calls, finding);
   const masked = context.source === null || !isSearching ? [] : maskedAssignments(context.source, proven);
   const { sites, isSure } = chosen(masked, finding);
   return {
@@ -128,7 +126,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
             finding,
             context.source,
           ),
-    locations: [...placesOfNodes(sites), ...placesOf(bySupport(meant, finding))],
+    locations: [...placesOfNodes(sites), ...placesOf(bySupport(ofTraining(calls, finding), finding))],
   };
 }
 

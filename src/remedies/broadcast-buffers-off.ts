@@ -8,7 +8,7 @@ import { insertKeyword } from '../source/insert-keyword.ts';
 import { isAside } from '../source/readable-paths.ts';
 import { replaceLiteral } from '../source/replace-literal.ts';
 import { type BufferHazard, bufferHazards } from './reading/buffer-hazards.ts';
-import { bySupport, placesOf, provenFiles, toEdit } from './reading/places.ts';
+import { bySupport, ofTraining, placesOf, provenFiles, toEdit } from './reading/places.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { torchPage } from './wording/documents.ts';
 
@@ -140,7 +140,12 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     ),
     references: [torchPage('generated/torch.nn.parallel.DistributedDataParallel.html')],
     edits: edit === null ? [] : [edit],
-    locations: placesOf(sites.filter((site) => !isOff(site))),
+    locations: placesOf(
+      ofTraining(
+        sites.filter((site) => !isOff(site)),
+        finding,
+      ),
+    ),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
 import { argumentOf } from '../source/calls.ts';
 import { findCallSites } from '../source/find-in-tree.ts';
 import { choice, count } from './reading/params.ts';
-import { placesOf, provenFiles } from './reading/places.ts';
+import { ofTraining, placesOf, provenFiles, supported } from './reading/places.ts';
 import { isReleaseAtLeast, isTorchAtLeast, sinceNote } from './reading/versions.ts';
 import { both, filled, listed, prose } from './wording/bilingual.ts';
 import { apiPage, torchPage } from './wording/documents.ts';
@@ -111,7 +111,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const tensors = count(params, 'tensors');
   const proven = provenFiles(finding);
   const isScaled = source !== null && findCallSites(source, SCALERS, proven).sites.length > 0;
-  const sites = source === null ? [] : findCallSites(source, OPTIMIZERS, proven).sites;
+  const sites = source === null ? [] : ofTraining(supported(findCallSites(source, OPTIMIZERS, proven).sites, finding), finding);
   const off = sites.filter(({ call }) => argumentOf(call, 'foreach')?.valueKind === 'false');
   const keyword = fusedKeyword(context, optimizer, isScaled);
   const offered = keyword !== null && !isScaled;

@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import type { RemedyContext } from '../../src/model/remedy.ts';
+import type { Finding } from '../../src/model/report.ts';
 import { repository } from './repository.ts';
 import { adviceOf } from './situations.ts';
 
@@ -197,6 +198,23 @@ describe('no one click', () => {
     const advice = adviceOf(remedy, { source: repository(files), params });
     expect(advice?.edits.filter(({ kind }) => kind === 'suggestion') ?? []).toEqual([]);
   });
+});
+
+test('places are those of training on an NPU, and of the files that the stacks name', () => {
+  const files = {
+    'train.py': `${DDP}if device.type == "cuda":\n    model = DDP(model)\nelif device.type == "npu":\n    model = DDP(model, device_ids=[0])\n`,
+    'visualize.py': `${DDP}model = DDP(model)\n`,
+    'model.py': 'import torch\ndef f(x):\n    x[x > 0] = 0\n    return x\n',
+    'loss.py': 'import torch\ndef f(x):\n    x[x > 0] = 0\n    return x\n',
+  };
+  const placesOf = (id: string, over: Parameters<typeof adviceOf>[1], locations: Finding['locations'] = []) =>
+    adviceOf(id, { source: repository(files), ...over }, { locations })!.locations.map(({ file, line }) => `${file}:${line}`);
+  expect(placesOf('broadcast-buffers-off', {})).toEqual(['train.py:5']);
+  expect(placesOf('remove-sync', { params: { kind: 'shape' } })).toEqual(['loss.py:3', 'model.py:3']);
+  const stack = [{ file: 'model.py', line: 2, symbol: 'f', provenBy: 'call-stack' as const }];
+  expect(placesOf('remove-sync', { params: { kind: 'shape' } }, stack)).toEqual(['model.py:3']);
+  const elsewhere = [{ file: 'train.py', line: 2, symbol: null, provenBy: 'call-stack' as const }];
+  expect(placesOf('remove-sync', { params: { kind: 'shape' } }, elsewhere)).toEqual([]);
 });
 
 test('a wait around a timer and an array of numpy are not rewritten at all', () => {

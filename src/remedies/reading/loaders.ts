@@ -15,7 +15,7 @@ export function isTrainingText(text: string): boolean {
 }
 
 /** Files whose loops do not train. `train_val.py` does both. */
-const ASIDE_FILE = /(^|[^a-z])(val(?!ue)|test|eval|infer|predict|onnx|export|convert|demo|benchmark|extract)[^/]*$/i;
+const ASIDE_FILE = /(^|[^a-z])(val(?!ue)|test|eval|infer|predict|onnx|export|convert|demo|benchmark|extract|visuali)[^/]*$/i;
 
 /** False for a file whose name speaks of evaluation, inference or conversion. */
 export function isTrainingFile(path: string): boolean {

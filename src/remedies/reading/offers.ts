@@ -61,8 +61,8 @@ export interface Chosen<T extends NodeSite> {
 }
 
 /**
- * The sites that a profile means: those on a line of its stacks, else those in a function or file that its stacks name. Without stacks only
- * a site that has no second is certain.
+ * The sites that a profile means: those on a line of its stacks, else those in a function or file that its stacks name, else none. Without
+ * stacks only a site that has no second is certain.
  */
 export function chosen<T extends NodeSite>(sites: readonly T[], finding: Pick<Finding, 'locations'>): Chosen<T> {
   const proven = finding.locations.filter((location) => location.provenBy !== 'syntax');
@@ -79,8 +79,7 @@ export function chosen<T extends NodeSite>(sites: readonly T[], finding: Pick<Fi
   });
   if (inFunction.length > 0) return { sites: inFunction, isSure: inFunction.length === 1 };
   const files = provenFiles(finding);
-  const inFile = sites.filter(({ module }) => files.includes(module.path));
-  const left = inFile.length > 0 ? inFile : sites;
+  const left = files.length > 0 ? sites.filter(({ module }) => files.includes(module.path)) : sites;
   return { sites: left, isSure: left.length === 1 };
 }
 

@@ -2,6 +2,7 @@ import type { Advice } from '../../model/remedy.ts';
 import type { Edit, Finding } from '../../model/report.ts';
 import type { CallSite } from '../../source/find-in-tree.ts';
 import type { LineEdit } from '../../source/line-edit.ts';
+import { isTrainingFile } from './loaders.ts';
 
 export type Place = Advice['locations'][number];
 
@@ -20,6 +21,19 @@ const MAX_PLACES = 8;
 
 export function placesOf(sites: readonly Pick<CallSite, 'module' | 'call'>[]): Place[] {
   return sites.slice(0, MAX_PLACES).map(placeOf);
+}
+
+/** A branch that an NPU does not take. */
+const FOR_GPUS = /(==|\bin\b)\s*\(?["'](cuda|gpu)\b/;
+
+/** Sites of code that trains on an NPU: not in files of evaluation or conversion, not in branches for GPUs. */
+export function ofTraining(sites: readonly CallSite[], finding: Pick<Finding, 'locations'>): CallSite[] {
+  const proven = provenFiles(finding);
+  return sites.filter(
+    ({ module, call }) =>
+      (proven.includes(module.path) || isTrainingFile(module.path)) &&
+      !call.enclosing.some(({ kind, text }) => kind === 'if' && FOR_GPUS.test(text ?? '') && !/npu/i.test(text ?? '')),
+  );
 }
 
 /** The sites in files that the profile points at; all of them when it points at none. */

@@ -5,10 +5,11 @@ import { namesOf } from '../../source/names.ts';
 import { pythonFilesWith } from '../../source/python-files.ts';
 import { isAside, isPython } from '../../source/readable-paths.ts';
 import { ascend, descend, lineAt, type PyModule, type PyNode, partsOf, spanOf, textOf } from '../../source/syntax-tree.ts';
+import { isTrainingFile } from './loaders.ts';
 import { loopAround, trainingLoops } from './loops.ts';
 import { functionAround, type Proposal, statementOf } from './offers.ts';
 
-const isKept = (proven: readonly string[]) => (path: string) => !isAside(path) || proven.includes(path);
+const isKept = (proven: readonly string[]) => (path: string) => proven.includes(path) || (!isAside(path) && isTrainingFile(path));
 
 /** Words of a timer, a profiler or an event near a wait: it is there to measure. */
 const MEASURES = /time|perf_counter|event|record|prof|elapsed|clock|bench|mstx|nvtx|\btic\b|\btoc\b|throughput|barrier|latency/i;

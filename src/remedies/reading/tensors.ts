@@ -5,6 +5,7 @@ import { namesOf } from '../../source/names.ts';
 import { pythonFilesWhere } from '../../source/python-files.ts';
 import { isAside } from '../../source/readable-paths.ts';
 import { ascend, descend, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
+import { isTrainingFile } from './loaders.ts';
 import { rootOf } from './loops.ts';
 import { functionAround, type Proposal, statementOf } from './offers.ts';
 
@@ -12,7 +13,7 @@ function modulesWith(tree: SourceTree, pattern: RegExp, proven: readonly string[
   return pythonFilesWhere(
     tree,
     (text) => pattern.test(text) && /\btorch\b/.test(text),
-    (path) => !isAside(path) || proven.includes(path),
+    (path) => proven.includes(path) || (!isAside(path) && isTrainingFile(path)),
   ).modules;
 }
 
