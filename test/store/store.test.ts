@@ -72,6 +72,31 @@ describe.each(stores)('the %s store', (name, url) => {
     expect(await ask('alice', 'g')).toEqual({ accepted: true });
   });
 
+  it('keeps one acknowledgement for each finding of a pull request, and tells which have ended', async () => {
+    const { acknowledgements, checks } = open.store;
+    const repoId = Date.now() + 1;
+    const given = { rule: 'slow-rank', title: '卡 5 慢', by: 'alice', at: 1000, sha: 'a', until: null, reason: '\u0000 "x"', saving: null };
+    const [one, two] = [
+      { ...given, finding: 'f1' },
+      { ...given, finding: 'f2', at: 2000, until: '2027-01-31' },
+    ];
+    await acknowledgements.put(repoId, 3, [one, two]);
+    await acknowledgements.put(repoId, 3, [{ ...one, reason: 'again' }]);
+    expect(await acknowledgements.of(repoId, 3)).toEqual([{ ...one, reason: 'again' }, two]);
+    expect(await acknowledgements.of(repoId, 4)).toEqual([]);
+    for (const sha of ['1', '2']) await checks.put({ ...check, repoId, phase: 'completed', sha: sha.repeat(40) });
+    const newest = { repoId, owner: 'acme', repo: 'train', pr: 3, installationId: 99, sha: '2'.repeat(40) };
+    const ended = async (from: string, before: string) => (await acknowledgements.ended(from, before)).filter((c) => c.repoId === repoId);
+    expect(await ended('2027-01-31', '2027-02-01')).toEqual([newest]);
+    expect(await ended('', '2027-01-31')).toEqual([]);
+    expect(await ended('2027-02-01', '2027-03-01')).toEqual([]);
+    await acknowledgements.remove(repoId, 3, ['f2', 'f3']);
+    await acknowledgements.prune(1000);
+    expect(await acknowledgements.of(repoId, 3)).toHaveLength(1);
+    await acknowledgements.prune(1001);
+    expect(await acknowledgements.of(repoId, 3)).toEqual([]);
+  });
+
   it('remembers moments', async () => {
     const { marks } = open.store;
     const name = `m-${Date.now()}`;
