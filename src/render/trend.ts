@@ -113,9 +113,7 @@ export function baseLine(report: Report): string | null {
   return word(key, lang, { ...params, n: commitsBefore, mergeBase: mergeBase.slice(0, 7) });
 }
 
-/** True when the report should say that there is nothing to compare with: its branch has profiles, or a gate wants one. */
+/** True when the report should say that there is nothing to compare with although its base branch has profiles. */
 export function lacksBaseline(report: Report): boolean {
-  if (report.comparison !== null) return false;
-  const parsed = NoBaseline.safeParse(report.views.baseline);
-  return parsed.success && parsed.data.reason !== 'no-profile';
+  return report.comparison === null && NoBaseline.safeParse(report.views.baseline).success && trendIn(report) !== null;
 }

@@ -127,7 +127,10 @@ describe('the commit compared with', () => {
     expect(baseLine(c.report)).toBeNull();
     const without = { ...c.report, comparison: null };
     expect(lacksBaseline(without)).toBe(false);
-    expect(lacksBaseline({ ...without, views: { baseline: { branch: 'main', reason: 'no-profile' } } })).toBe(false);
-    expect(lacksBaseline({ ...without, views: { baseline: { branch: 'main', reason: 'not-an-ancestor' } } })).toBe(true);
+    const none = { baseline: { branch: 'main', reason: 'not-an-ancestor' } };
+    expect(lacksBaseline({ ...without, views: none })).toBe(false);
+    const { trend } = withTrend(without, [741]).views;
+    expect(lacksBaseline({ ...without, views: { ...none, trend } })).toBe(true);
+    expect(lacksBaseline({ ...report, views: { ...none, trend } })).toBe(false);
   });
 });
