@@ -510,7 +510,7 @@ describe('a repository that cannot be written to', () => {
     jobs.advance(25 * HOUR);
     await jobs.sweep();
     expect(jobs.hub.view(pull).checks).toMatchObject([{ status: 'queued' }]);
-    expect(await jobs.deps.store.repositories.list()).toContainEqual({ repoId: repository.id, installationId: repository.installationId });
+    expect((await jobs.deps.store.repositories.list()).map(({ repoId }) => repoId)).toContain(repository.id);
     await jobs.take('installation', { action: 'unsuspend', owner: 'sleepy' });
     await jobs.sweep();
     expect(jobs.hub.view(pull).checks).toMatchObject([{ status: 'completed' }]);

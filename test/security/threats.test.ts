@@ -355,7 +355,7 @@ function regexesOf(path: string): RegExp[] {
   const visit = (node: ts.Node): void => {
     if (ts.isRegularExpressionLiteral(node)) {
       const end = node.text.lastIndexOf('/');
-      found.set(node.text, new RegExp(node.text.slice(1, end), node.text.slice(end + 1).replace('y', '')));
+      found.set(node.text, new RegExp(node.text.slice(1, end), node.text.slice(end + 1)));
     }
     ts.forEachChild(node, visit);
   };
