@@ -166,6 +166,30 @@ describe('a finding that is acknowledged', () => {
   });
 });
 
+describe('several jobs of a repository', () => {
+  it('have findings of their own: a number that two share is asked back, an id is not', async () => {
+    const repository = repositoryWith('jobs: { bert: { gate: { severity: high } }, gpt: { gate: { severity: high } } }\n');
+    const pull = openPull({ repository });
+    const run = repository.addWorkflowRun({ pr: pull, status: 'completed', conclusion: 'success' });
+    for (const [name, id] of [
+      ['bert', 'loader-1'],
+      ['gpt', 'loader-1'],
+    ]) {
+      const zipBuffer = makeZip({ 'prof/plan.json': JSON.stringify({ findings: [{ id }] }) });
+      repository.addArtifact(run, { name: `npu-profile-${name}`, zipBuffer });
+    }
+    await jobs.take('workflow_run', { action: 'completed', run });
+    expect(check(pull).conclusion).toBe('failure');
+    expect(await say(repository, pull, 'maintainer', '/npu-advise ack 1')).toBe('confused');
+    expect(replies(pull).at(-1)).toContain('`1` names several: 1 = `loader-1.bert`, 1 = `loader-1.gpt`.');
+    expect(await say(repository, pull, 'maintainer', '/npu-advise ack loader-1.bert booked')).toBe('+1');
+    expect(check(pull)).toMatchObject({ status: 'completed', conclusion: 'failure' });
+    expect(sticky(pull)).toContain('| `maintainer`, until it grows | booked |');
+    expect(await say(repository, pull, 'maintainer', '/npu-advise ack all')).toBe('+1');
+    expect(check(pull).conclusion).toBe('success');
+  });
+});
+
 describe('settings of the base branch', () => {
   it('mute by rule and path; those of the change itself do not', async () => {
     const repository = repositoryWith('gate: { severity: high }\nmute: [{ rule: dataloader-stall, path: train.py, reason: known }]\n');

@@ -84,7 +84,10 @@ describe.each(stores)('the %s store', (name, url) => {
     await acknowledgements.put(repoId, 3, [{ ...one, reason: 'again' }]);
     expect(await acknowledgements.of(repoId, 3)).toEqual([{ ...one, reason: 'again' }, two]);
     expect(await acknowledgements.of(repoId, 4)).toEqual([]);
-    for (const sha of ['1', '2']) await checks.put({ ...check, repoId, phase: 'completed', sha: sha.repeat(40) });
+    for (const sha of ['1', '2']) {
+      await checks.put({ ...check, repoId, phase: 'completed', sha: sha.repeat(40) });
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
     const newest = { repoId, owner: 'acme', repo: 'train', pr: 3, installationId: 99, sha: '2'.repeat(40) };
     const ended = async (from: string, before: string) => (await acknowledgements.ended(from, before)).filter((c) => c.repoId === repoId);
     expect(await ended('2027-01-31', '2027-02-01')).toEqual([newest]);
