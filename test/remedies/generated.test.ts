@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { RemedyContext } from '../../src/model/remedy.ts';
 import type { Edit } from '../../src/model/report.ts';
+import type { SourceTree } from '../../src/model/source-tree.ts';
 import { applyLineEdit } from '../../src/source/line-edit.ts';
 import { parsePython } from '../../src/source/python-parser.ts';
 import { descend } from '../../src/source/syntax-tree.ts';
@@ -151,9 +152,11 @@ const program = (targets: fc.Arbitrary<readonly string[]>): fc.Arbitrary<Program
       return { text: text.replaceAll('\n', lineBreak), hasTarget: wanted.length > 0 };
     });
 
-function editsFor(text: string, [id, params, soc]: (typeof ASKED)[number]): readonly Edit[] {
-  return adviceOf(id, { source: repository({ 'train.py': text }), params, soc })?.edits ?? [];
+function editsFor(source: SourceTree, [id, params, soc]: (typeof ASKED)[number]): readonly Edit[] {
+  return adviceOf(id, { source, params, soc })?.edits ?? [];
 }
+
+const treeOf = (text: string): SourceTree => repository({ 'train.py': text });
 
 const commentsIn = (text: string): number =>
   [...descend(parsePython('train.py', text).module!.root)].filter(({ kind }) => kind === 'comment').length;
@@ -162,8 +165,9 @@ test('over generated programs every edit fits, parses, keeps comments and line b
   fc.assert(
     fc.property(program(fc.array(target, { minLength: 2, maxLength: 6 })), ({ text }) => {
       const isWhole = parsePython('train.py', text).module!.brokenLines.length === 0;
+      const tree = treeOf(text);
       for (const asked of ASKED) {
-        const edits = editsFor(text, asked);
+        const edits = editsFor(tree, asked);
         // Files with a syntax error are looked at and never edited; environment lines are read line by line.
         if (!isWhole && asked[0] !== 'set-environment' && asked[0] !== 'keep-layout') expect(edits).toEqual([]);
         if (!isWhole) continue;
@@ -179,7 +183,7 @@ test('over generated programs every edit fits, parses, keeps comments and line b
         expect(commentsIn(result)).toBe(commentsIn(text));
         if (text.includes('\r\n')) expect(result.replaceAll('\r\n', '')).not.toContain('\n');
         else expect(result).not.toContain('\r');
-        for (const again of editsFor(result, asked)) expect(edits.map(({ after }) => after)).not.toContain(again.after);
+        for (const again of editsFor(treeOf(result), asked)) expect(edits.map(({ after }) => after)).not.toContain(again.after);
       }
     }),
     { numRuns: 35 },
@@ -190,7 +194,8 @@ test('generated programs without a pattern are left alone', () => {
   const plain = program(fc.constant([])).map(({ text }) => text.replaceAll('a = a.npu()', 'a = move(a)'));
   fc.assert(
     fc.property(plain, (text) => {
-      for (const asked of ASKED) if (asked[0] !== 'jit-compile-off') expect(editsFor(text, asked)).toEqual([]);
+      const tree = treeOf(text);
+      for (const asked of ASKED) if (asked[0] !== 'jit-compile-off') expect(editsFor(tree, asked)).toEqual([]);
     }),
     { numRuns: 15 },
   );
