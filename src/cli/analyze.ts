@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { AdviseError, messageOf } from '../base/errors.ts';
-import { analyse } from '../engine/analyse.ts';
+import { analyse, type EngineOptions } from '../engine/analyse.ts';
 import { LANGS, type Lang } from '../model/lang.ts';
 import type { Report } from '../model/report.ts';
 import { renderHtml } from '../render/html/page.ts';
@@ -33,7 +33,7 @@ function oneOf<T extends string>(what: string, value: string, allowed: readonly 
 /** `npu-advise analyze PATH...`; returns the exit code: 0 gate passed or none, 1 gate failed. */
 export async function analyze(paths: readonly string[], options: AnalyzeOptions): Promise<number> {
   const format = oneOf<Format>('format', options.format, FORMATS);
-  const report = await diagnose(paths, options);
+  const report = await diagnose(paths, options, { timeline: format === 'html' });
   const text = write(report, format);
   if (options.out === undefined) process.stdout.write(text);
   else await save(options.out, text);
@@ -41,7 +41,11 @@ export async function analyze(paths: readonly string[], options: AnalyzeOptions)
 }
 
 /** What all commands that look at a profile do first. */
-export async function diagnose(paths: readonly string[], options: Omit<AnalyzeOptions, 'format' | 'out'>): Promise<Report> {
+export async function diagnose(
+  paths: readonly string[],
+  options: Omit<AnalyzeOptions, 'format' | 'out'>,
+  extras: Pick<EngineOptions, 'timeline'> = {},
+): Promise<Report> {
   if (paths.length === 0 && options.source === undefined)
     throw new AdviseError('usage', 'no profile was given', 'Name a profile, or a repository with --source.');
   const config = await loadConfig(options.config);
@@ -62,6 +66,7 @@ export async function diagnose(paths: readonly string[], options: Omit<AnalyzeOp
         gate: config.gate,
         job: config.job,
         mutes: config.mute,
+        ...extras,
       },
       source,
       baseline: before.map((run) => ({ label: run.label, sources: [run] })),

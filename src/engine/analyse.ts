@@ -15,7 +15,9 @@ import { REMEDIES } from '../remedies/index.ts';
 import { acknowledge } from '../report/acknowledge.ts';
 import { buildReport, type RuleOutcome } from '../report/build.ts';
 import { evaluateGate } from '../report/gate.ts';
+import { timelineView } from '../report/timeline-view.ts';
 import { RULES } from '../rules/index.ts';
+import { readAhead } from '../source/python-files.ts';
 import type { ProfileSource } from '../sources/source.ts';
 import { type Baseline, type BaselineSource, readBaseline } from './baseline.ts';
 import { type Count, collectRanks } from './collect-ranks.ts';
@@ -34,6 +36,8 @@ export interface EngineOptions {
   readonly job?: JobConfig;
   /** What the repository accepts; nothing by default. Where people acknowledge, too, it is laid over the report later. */
   readonly mutes?: readonly MuteConfig[];
+  /** Put the tasks of a few ranks and steps into `views.timeline`, for pictures. */
+  readonly timeline?: boolean;
 }
 
 export interface Progress {
@@ -104,6 +108,7 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
     advise: (finding, raw) => advise(finding, raw, usable, { source, code }, options.lang, advised),
     baseline: baseline?.job == null || !hasAllRanks(baseline.job, job) ? null : causesOf(baseline.job, options),
   });
+  if (options.timeline === true) report.views.timeline = timelineView(job, report);
   settleEdits(advised);
   const patch = source === null ? null : patchOf(report.findings, source);
   if (patch !== null) report.patch = patch;

@@ -106,7 +106,7 @@ export function idleSection(report: Report): Markup {
       { title: word('html.gaps', lang), figures: true },
     ],
     rows.map((r) => [
-      html`<i class="key k-${text(kindOfIdle(r.cause))}"></i>${prose(word(`idle.${r.cause}`, lang))}${r.findingId === null ? null : html` <a href="${toFinding(r.findingId)}">${prose(word('html.finding', lang))}</a>`}`,
+      html`<i class="k-${text(kindOfIdle(r.cause))} key"></i>${prose(word(`idle.${r.cause}`, lang))}${r.findingId === null ? null : html` <a href="${toFinding(r.findingId)}">${prose(word('html.finding', lang))}</a>`}`,
       formatColumnMs(r.ms),
       formatPercent(r.ms / total, lang),
       r.gaps.toLocaleString('en-US'),

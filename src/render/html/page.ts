@@ -13,16 +13,17 @@ import { memorySection } from './memory.ts';
 import { operatorsSection } from './operators.ts';
 import { ranksSection } from './ranks.ts';
 import { stepSection } from './step.ts';
+import { timelineSection } from './timeline.ts';
 import { verdictSection } from './verdict.ts';
 
 const FOLDER = new URL('../../../templates/', import.meta.url);
 const STYLE = readFileSync(new URL('report.css', FOLDER), 'utf8');
-const SCRIPT = readFileSync(new URL('report-page.js', FOLDER), 'utf8');
-const HASH = createHash('sha256').update(SCRIPT).digest('base64');
+const SCRIPTS = ['report-page.js', 'report-timeline.js'].map((name) => readFileSync(new URL(name, FOLDER), 'utf8'));
+const HASHES = SCRIPTS.map((script) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`).join(' ');
 
-const POLICY = `default-src 'none'; script-src 'sha256-${HASH}'; style-src 'unsafe-inline'; img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'`;
+const POLICY = `default-src 'none'; script-src ${HASHES}; style-src 'unsafe-inline'; img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'`;
 
-const SECTIONS = ['verdict', 'causes', 'step', 'idle', 'ranks', 'operators', 'comparison', 'memory', 'checks'] as const;
+const SECTIONS = ['verdict', 'causes', 'step', 'idle', 'ranks', 'operators', 'timeline', 'comparison', 'memory', 'checks'] as const;
 
 /** The report as one page that needs nothing else: no request leaves it, and every figure is there without scripts. */
 export function renderHtml(report: Report, places: Places = LOCAL_PLACES): string {
@@ -42,13 +43,16 @@ ${stepSection(report)}
 ${idleSection(report)}
 ${ranksSection(report)}
 ${operatorsSection(report)}
+${timelineSection(report)}
 ${comparedSection(report)}
 ${memorySection(report)}
 ${checksSection(report, places)}
 </main>
 <footer class="dim">${prose(word('detail.tool', lang, { version: report.tool.version }))}</footer>
-<script>${new Markup(SCRIPT)}</script>
-</body></html>
+${SCRIPTS.map(
+  (script) => html`<script>${new Markup(script)}</script>
+`,
+)}</body></html>
 `;
   return String(page);
 }

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import type { Report } from '../../model/report.ts';
+import { numberFindings } from '../standing.ts';
+import { word } from '../words.ts';
+import { html, jsonIn, type Markup, prose, text } from './markup.ts';
+
+const Timeline = z.object({
+  parts: z.array(
+    z.object({
+      rank: z.number().nullable(),
+      step: z.number().nullable(),
+      startUs: z.number(),
+      lengthMs: z.number(),
+      shiftMs: z.number(),
+      names: z.array(z.string()),
+      lanes: z.array(
+        z.object({
+          lane: z.enum(['device', 'communication', 'host']),
+          stream: z.number().nullable(),
+          count: z.number(),
+          data: z.string().regex(/^[A-Za-z0-9+/]*=*$/),
+        }),
+      ),
+    }),
+  ),
+  leftOut: z.object({ ranks: z.number(), steps: z.number() }),
+});
+
+/** Causes at their places in time, by rank. */
+function marks(report: Report): { number: number; rank: number; fromUs: number; forUs: number; id: string }[] {
+  return numberFindings(report.findings).flatMap(({ number, finding }) =>
+    finding.evidence.flatMap(({ rank, startUs, durationUs }) =>
+      rank === undefined || rank === null || startUs === undefined || durationUs === undefined
+        ? []
+        : [{ number, rank, fromUs: startUs, forUs: durationUs, id: finding.id }],
+    ),
+  );
+}
+
+const KEYS = ['W S', 'A D', '0', 'F', '. ,', '[ ]', 'Backspace'] as const;
+
+/** Tasks of the card, collectives and what held the host, of the ranks and steps worth a look. Drawn by the script of the page. */
+export function timelineSection(report: Report): Markup {
+  const { lang } = report;
+  const title = html`<h2>${prose(word('html.timeline', lang))}</h2>`;
+  const parsed = Timeline.safeParse(report.views.timeline);
+  if (!parsed.success || parsed.data.parts.length === 0)
+    return html`<section id="timeline">${title}<p class="none">${prose(word('html.timeline.none', lang))}</p></section>`;
+  const { parts, leftOut } = parsed.data;
+  const names = {
+    device: word('html.timeline.device', lang),
+    communication: word('html.timeline.communication', lang),
+    host: word('html.timeline.host', lang),
+    busy: word('html.timeline.busy', lang),
+    causes: word('detail.findings', lang),
+    rank: word('column.rank', lang),
+    step: word('column.step', lang),
+    union: word('html.timeline.union', lang),
+    sum: word('html.timeline.sum', lang),
+    span: word('html.timeline.span', lang),
+    idle: word('time.idle', lang),
+    computing: word('time.computing', lang),
+    exposed: word('time.exposed', lang),
+    slices: word('html.timeline.slices', lang),
+  };
+  const steps = [...new Set(parts.map((p) => p.step))];
+  const options = steps.map((step, i) => html`<option value="${i}">${prose(names.step)} ${step === null ? text('–') : step}</option>`);
+  return html`<section id="timeline">${title}
+<p class="none noscript">${prose(word('html.timeline.scripts', lang))}</p>
+<div id="tl" hidden>
+<p><label>${prose(names.step)} <select id="tl-step">${options}</select></label>
+<button type="button" data-key="w">+</button> <button type="button" data-key="s">−</button> <button type="button" data-key="a">←</button> <button type="button" data-key="d">→</button> <button type="button" data-key="0">0</button> <button type="button" data-key="Backspace">${prose(word('html.timeline.undo', lang))}</button> <span class="dim">${text(KEYS.join(' · '))}</span></p>
+<div id="tl-box"><canvas id="tl-draw" role="application" tabindex="0" aria-label="${text(word('html.timeline', lang))}" aria-describedby="tl-live"></canvas><canvas id="tl-over" aria-hidden="true"></canvas></div>
+<p id="tl-live" role="status" aria-live="polite"></p><div id="tl-panel"></div>
+</div>
+<p class="dim">${prose(word('html.timeline.left', lang, { ranks: leftOut.ranks, steps: leftOut.steps }))}</p>
+<script type="application/json" id="tl-data">${jsonIn({ parts, steps, marks: marks(report), words: names })}</script>
+</section>`;
+}
