@@ -72,6 +72,8 @@ export interface CodeFacts {
     /** Files that were looked into, and those that speak to NPUs among them. */
     readonly files: number;
     readonly npuFiles: number;
+    /** Files that may hold something and could not be looked into: a syntax error, or too much. */
+    readonly unread: number;
     /** Only changed lines were looked at. */
     readonly isDiff: boolean;
   };

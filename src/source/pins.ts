@@ -16,6 +16,8 @@ export interface Pin {
   readonly condition: string | null;
 }
 
+/** Larger files are locks or generated. */
+const MAX_BYTES = 200_000;
 const MAX_LINE = 2_000;
 const MAX_PINS = 200;
 
@@ -39,7 +41,7 @@ export function pinsOf(tree: SourceTree): Pin[] {
     if (isAside(file) && !isProject(file)) continue;
     if (!isRequirements(file) && !isProject(file) && !installs(file)) continue;
     const text = tree.read(file);
-    if (text === null || !/torch|cann/i.test(text)) continue;
+    if (text === null || text.length > MAX_BYTES || !/torch|cann/i.test(text)) continue;
     pins.push(...pinsIn(file, text));
     if (pins.length > MAX_PINS) break;
   }

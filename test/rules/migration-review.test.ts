@@ -460,10 +460,12 @@ describe('quiet', () => {
     const started = performance.now();
     const tree = whole({
       'deep.py': `import torch_npu\nx = ${'('.repeat(3_000)}1${')'.repeat(3_000)}`,
-      'long.py': `import torch_npu\n${'torch_npu.npu_silu(x)\n'.repeat(4_000)}`,
-      'names.py': `import torch_npu as a0\n${Array.from({ length: 2_000 }, (_, i) => `a${i + 1} = a${i}`).join('\n')}\na2000.amp.autocast()`,
+      'long.py': `import torch_npu\n${'torch_npu.npu_silu(x)\n'.repeat(1_000)}`,
+      'names.py': `import torch_npu as a0\n${Array.from({ length: 1_000 }, (_, i) => `a${i + 1} = a${i}`).join('\n')}\na1000.amp.autocast()`,
       'requirements.txt': 'torch_npu==1.12\n'.repeat(5_000),
       Dockerfile: `FROM cann:${'8.'.repeat(5_000)}\n${'RUN pip install torch \\\n'.repeat(2_000)}`,
+      'switch.py': `${DIST}${'dist.init_process_group("nccl")\nif x: y()\n'.repeat(200)}`,
+      'prof.py': `${PROFILE}${'with profile(schedule=schedule(wait=1, active=3)) as p:\n    pass\n'.repeat(100)}`,
       '__proto__.py': 'from torch_npu.amp import __proto__',
     });
     expect(detected(tree).length).toBeLessThanOrEqual(30);
@@ -630,6 +632,15 @@ describe('edits', () => {
   ])('%s → %s', (text, after) => {
     const edits = detected(whole({ 'a.py': text })).flatMap(({ sites }) => sites!.map(({ edit }) => edit?.after ?? null));
     expect(edits).toEqual([after]);
+  });
+});
+
+test('files that cannot be read are counted', () => {
+  expect(
+    RULE.detect(NO_JOB, {}, codeFacts(whole({ 'a.py': 'import torch_npu\ntorch_npu.npu_matmul(', 'b.py': 'import torch_npu' }))),
+  ).toMatchObject({
+    outcome: 'pass',
+    reason: { params: { npu: 2, files: 2, unread: 1 } },
   });
 });
 

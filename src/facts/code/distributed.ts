@@ -2,7 +2,18 @@ import type { Occurrence } from '../../model/code.ts';
 import { argumentOf } from '../../source/calls.ts';
 import { assignedValue, bindingsFor } from '../../source/names.ts';
 import { descend, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
-import { certainCalls, certainName, functionAround, isGuarded, isSwitched, type NpuFile, replaced, scopeOf, siteOf } from './npu-file.ts';
+import {
+  certainCalls,
+  certainName,
+  functionAround,
+  isGuarded,
+  isSwitched,
+  type NpuFile,
+  once,
+  replaced,
+  scopeOf,
+  siteOf,
+} from './npu-file.ts';
 
 /** Callables that take a backend by name: keyword and position. */
 const BACKENDS: readonly (readonly [callable: string, keyword: string, position: number | null])[] = [
@@ -24,20 +35,20 @@ export function distributedOccurrences(file: NpuFile, isTransferred: boolean): O
       for (const call of certainCalls(file, [callable])) {
         const backend = argumentOf(call, keyword, position);
         if (backend === null || !/^["']nccl["']$/.test(backend.text)) continue;
-        if (isGuarded(module, call.node) || isSwitched(module, call.node)) continue;
+        if (isGuarded(module, call.node) || isSwitched(file, call.node)) continue;
         const quote = backend.text[0]!;
         found.push({
           kind: 'nccl-backend',
           name: 'nccl',
           replacement: 'hccl',
           confidence: 'high',
-          site: siteOf(module, call.node, replaced(module, backend.value, `${quote}hccl${quote}`)),
+          site: siteOf(module, call.node, replaced(file, backend.value, `${quote}hccl${quote}`)),
         });
       }
     }
   }
   for (const call of certainCalls(file, PARALLEL)) {
-    if (isGuarded(module, call.node) || (!file.isTransferred && isSwitched(module, call.node))) continue;
+    if (isGuarded(module, call.node) || (!file.isTransferred && isSwitched(file, call.node))) continue;
     // One card: the wrapper only hands its input on.
     const ids = argumentOf(call, 'device_ids', 1)?.value;
     if (ids?.kind === 'list' && partsOf(ids).length === 1) continue;
@@ -64,7 +75,7 @@ export function rankOccurrences(file: NpuFile): Occurrence[] {
   const report = (node: PyNode, rank: PyNode): void => {
     if (!(isGlobalRank(file, rank) || joined.has(textOf(module, rank))) || isGuarded(module, node) || isForAnotherCard(file, node)) return;
     const local = localRank(file, rank);
-    const edit = local === null ? null : replaced(module, rank, local);
+    const edit = local === null ? null : replaced(file, rank, local);
     found.push({
       kind: 'global-rank',
       name: textOf(module, rank),
@@ -152,13 +163,18 @@ function isGlobalRank(file: NpuFile, node: PyNode): boolean {
       })
     );
   }
-  if (node.kind !== 'attribute') return false;
-  // `args.rank = dist.get_rank()`, and nothing else is ever given to it here.
+  return node.kind === 'attribute' && once(file, `rank ${text}`, () => isAlwaysRank(file, text));
+}
+
+/** `args.rank = dist.get_rank()`, and nothing else is ever given to it here. */
+function isAlwaysRank(file: NpuFile, text: string): boolean {
+  const { module } = file;
+  const mention = new RegExp(`(^|[^\\w.])${text.replaceAll(/[^\w]/g, '\\$&')}($|[^\\w.])`);
   let isSeen = false;
   for (const at of descend(module.root)) {
     if (at.kind !== 'assignment' && at.kind !== 'augmented_assignment') continue;
     const target = partsOf(at)[0];
-    if (target === undefined || !new RegExp(`(^|[^\\w.])${text.replaceAll('.', '\\.')}($|[^\\w.])`).test(textOf(module, target))) continue;
+    if (target === undefined || !mention.test(textOf(module, target))) continue;
     const value = assignedValue(at);
     if (textOf(module, target) !== text || value === undefined || !isRankValue(file, value)) return false;
     isSeen = true;

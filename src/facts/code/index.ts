@@ -16,6 +16,9 @@ import { pinnedVersion, versionOccurrences } from './versions.ts';
 /** Findings of one kind in one repository; more are of the same making. */
 const MAX_OCCURRENCES = 400;
 
+/** Characters parsed of one repository: about 20 s. Those of MindSpeed-MM that may matter are 3 million. */
+const MAX_PARSED = 12_000_000;
+
 /** What a repository tells about running on NPUs. Each part is read when it is first asked for. */
 export function codeFacts(tree: SourceTree): CodeFacts {
   let pins: readonly Pin[] | null = null;
@@ -64,13 +67,21 @@ function migrationOf(tree: SourceTree, pins: readonly Pin[]): CodeFacts['migrati
   ];
   let files = 0;
   let npuFiles = 0;
+  let unread = 0;
+  let parsed = 0;
   const isTransferred = tree.paths.some((path) => isPython(path) && TRANSFERS.test(tree.read(path) ?? ''));
   if (!isTorchNpuItself(tree)) {
     for (const path of tree.paths) {
       if (!isPython(path) || isForeign(path) || !touches(tree, path)) continue;
       files++;
-      const { isNpu, found } = occurrencesIn(tree, path, isTransferred);
+      if (parsed > MAX_PARSED) {
+        unread++;
+        continue;
+      }
+      const { isNpu, isUnread, parsed: characters, found } = occurrencesIn(tree, path, isTransferred);
+      parsed += characters;
       if (isNpu) npuFiles++;
+      if (isUnread) unread++;
       occurrences.push(...found.filter(({ site }) => isChanged(tree, site.file, site.startLine, site.endLine)));
       if (occurrences.length > MAX_OCCURRENCES) break;
     }
@@ -79,6 +90,7 @@ function migrationOf(tree: SourceTree, pins: readonly Pin[]): CodeFacts['migrati
     occurrences: occurrences.slice(0, MAX_OCCURRENCES),
     files,
     npuFiles,
+    unread,
     isDiff: tree.changes !== undefined,
   };
 }
@@ -105,16 +117,27 @@ const CHECKS: readonly Check[] = [
   { mayMatter: (text) => text.includes('transfer_to_npu') && /\bscript(_method)?\b/.test(text), find: scriptOccurrences },
 ];
 
+interface InFile {
+  readonly isNpu: boolean;
+  /** It may hold something, but could not be looked into. */
+  readonly isUnread: boolean;
+  /** Characters that were parsed. */
+  readonly parsed: number;
+  readonly found: readonly Occurrence[];
+}
+
 /** What the checks find in one file; a permutation may have been rewritten in any changed one. */
-function occurrencesIn(tree: SourceTree, path: string, isTransferred: boolean): { readonly isNpu: boolean; readonly found: Occurrence[] } {
+function occurrencesIn(tree: SourceTree, path: string, isTransferred: boolean): InFile {
   const text = tree.read(path) ?? '';
-  if (!speaksToNpus(text)) return { isNpu: false, found: [] };
+  const nothing = { isUnread: false, parsed: 0, found: [] };
+  if (!speaksToNpus(text)) return { ...nothing, isNpu: false };
   const checks = CHECKS.filter(({ mayMatter }) => mayMatter(text));
   const blocks = (tree.changes?.get(path) ?? []).filter(mayRewrite);
-  if (checks.length === 0 && blocks.length === 0) return { isNpu: true, found: [] };
+  if (checks.length === 0 && blocks.length === 0) return { ...nothing, isNpu: true };
   const file = npuFileOf(tree, path);
-  if (file === null) return { isNpu: true, found: [] };
-  return { isNpu: true, found: [...checks.flatMap(({ find }) => find(file, isTransferred)), ...rewriteOccurrences(file, blocks)] };
+  if (file === null) return { isNpu: true, isUnread: true, parsed: text.length, found: [] };
+  const found = [...checks.flatMap(({ find }) => find(file, isTransferred)), ...rewriteOccurrences(file, blocks)];
+  return { isNpu: true, isUnread: false, parsed: text.length, found };
 }
 
 /** Environment variables that nothing reads because of their spelling. */

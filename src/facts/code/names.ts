@@ -75,12 +75,16 @@ export const NAME_WORDS = new RegExp(
   `\\b(?:${[...new Set([...ALL, 'apex'].map(lastPart))].map((part) => ORDINARY[part] ?? part).join('|')})\\b`,
 );
 
+/** Names told of one file. */
+const MAX_NAMES = 100;
+
 /** Names that are not there, no longer there, or not for long. */
 export function nameOccurrences(file: NpuFile): Occurrence[] {
   const { module } = file;
   const found: Occurrence[] = [];
   const imported = new Set<string>();
   for (const { dotted, node, how } of mentionsOf(file)) {
+    if (found.length >= MAX_NAMES) break;
     const apex = /^apex\.optimizers\.(NpuFused\w+)$/.exec(dotted);
     if (apex && how !== 'use') found.push(occurrence('deprecated-name', dotted, `torch_npu.optim.${apex[1]}`));
     const name = listed(dotted, ALL);
@@ -131,7 +135,7 @@ function renaming(file: NpuFile, name: string, node: PyNode, how: Mention['how']
   if (target === undefined) return null;
   const written = textOf(module, node);
   if (how === 'import')
-    return written === name || written.startsWith(`${name}.`) ? replaced(module, node, target + written.slice(name.length)) : null;
+    return written === name || written.startsWith(`${name}.`) ? replaced(file, node, target + written.slice(name.length)) : null;
   if (how === 'from') {
     const statement = node.parent?.kind === 'aliased_import' ? node.parent.parent : node.parent;
     const parts = statement ? partsOf(statement) : [];
@@ -139,10 +143,10 @@ function renaming(file: NpuFile, name: string, node: PyNode, how: Mention['how']
     if (from === undefined) return null;
     const base = textOf(module, from);
     // `from torch_npu.amp import …`: all members move with their module.
-    if (base === name || base.startsWith(`${name}.`)) return replaced(module, from, target + base.slice(name.length));
+    if (base === name || base.startsWith(`${name}.`)) return replaced(file, from, target + base.slice(name.length));
     // `from torch_npu import amp`: only when nothing else comes from there, and the name stays what it was.
     const [parent, member] = [target.slice(0, target.lastIndexOf('.')), target.slice(target.lastIndexOf('.') + 1)];
-    return parts.length === 2 && written === member ? replaced(module, from, parent) : null;
+    return parts.length === 2 && written === member ? replaced(file, from, parent) : null;
   }
   // The part of the attribute that is the name; `import torch_npu as tn` keeps its alias.
   for (let at = node; at.kind === 'attribute'; at = partsOf(at)[0]!) {
@@ -151,7 +155,7 @@ function renaming(file: NpuFile, name: string, node: PyNode, how: Mention['how']
     const own = text.startsWith('torch_npu.') ? target : target.replace(/^torch_npu(?=\.)/, text.split('.')[0]!);
     if (!text.startsWith('torch_npu.') && !target.startsWith('torch_npu.')) return null;
     if (target.startsWith('torch.') && !importsTorch(file)) return null;
-    return replaced(module, at, own);
+    return replaced(file, at, own);
   }
   return null;
 }
@@ -214,7 +218,7 @@ export function callOccurrences(file: NpuFile): Occurrence[] {
       replacement: '1.0',
       confidence: 'high',
       params: { value: keep.text },
-      site: siteOf(module, call.node, replaced(module, keep.value, '1.0')),
+      site: siteOf(module, call.node, replaced(file, keep.value, '1.0')),
     });
   }
   return [...found, ...prefetchOccurrences(file)];

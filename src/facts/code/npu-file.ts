@@ -17,6 +17,19 @@ export interface NpuFile {
   readonly isNpuOnly: boolean;
   /** `from torch_npu.contrib import transfer_to_npu` at its top: CUDA names mean NPU. */
   readonly isTransferred: boolean;
+  /** What was found out about the file before; whoever asks uses keys of its own. */
+  readonly known: Map<string, unknown>;
+}
+
+/** Each edit parses the file again; more of one file are of the same making. */
+const MAX_EDITS = 6;
+/** Calls of one kind looked at in one file. */
+const MAX_CALLS = 60;
+
+/** Looked up once per file. */
+export function once<T>(file: NpuFile, key: string, find: () => T): T {
+  if (!file.known.has(key)) file.known.set(key, find());
+  return file.known.get(key) as T;
 }
 
 const MENTIONS_NPU = /\btorch_npu\b|\bnpu\b|\bhccl\b|\bNpu[A-Z]\w+|\.npu\(/;
@@ -61,7 +74,7 @@ export function npuFileOf(tree: SourceTree, path: string): NpuFile | null {
       if (/^["']npu(:\d+)?["']$/.test(written) && node.parent?.kind === 'argument_list' && isAlways(module, node)) usesNpu = true;
     }
   }
-  return { module, names, isNpuOnly: isTransferred || (usesNpu && !usesCuda), isTransferred };
+  return { module, names, isNpuOnly: isTransferred || (usesNpu && !usesCuda), isTransferred, known: new Map() };
 }
 
 /** Runs whatever the machine has: neither tried nor asked for. */
@@ -122,13 +135,18 @@ export function functionAround(module: PyModule, node: PyNode): string | null {
 }
 
 /** The code around asks which kind of card it runs on, or is named after another kind. */
-export function isSwitched(module: PyModule, node: PyNode): boolean {
+export function isSwitched(file: NpuFile, node: PyNode): boolean {
+  const { module } = file;
   for (const up of ascend(node)) {
     const isNamed = up.kind === 'function_definition' || up.kind === 'class_definition';
     const name = isNamed ? partsOf(up).find((part) => part.kind === 'identifier') : undefined;
     if (name && /cuda|gpu|nccl|nvidia/i.test(textOf(module, name))) return true;
   }
   const scope = scopeOf(node);
+  return once(file, `switch ${scope.start} ${scope.end}`, () => hasSwitch(module, scope));
+}
+
+function hasSwitch(module: PyModule, scope: PyNode): boolean {
   for (const inside of descend(scope)) {
     const condition = conditionOf(inside);
     if (condition === undefined || scopeOf(inside) !== scope) continue;
@@ -161,14 +179,28 @@ export function siteOf(module: PyModule, node: PyNode, edit: CodeSite['edit'] = 
 }
 
 /** One node by another text; null where that cannot be done safely. */
-export function replaced(module: PyModule, node: PyNode, text: string): CodeSite['edit'] {
-  const { steps } = replaceNode(module, node, text);
-  return steps === null ? null : applySteps(module, steps).edit;
+export function replaced(file: NpuFile, node: PyNode, text: string): CodeSite['edit'] {
+  return edited(file, (module) => {
+    const { steps } = replaceNode(module, node, text);
+    return steps === null ? null : applySteps(module, steps).edit;
+  });
+}
+
+/** An edit, as long as the file has not been edited often enough. */
+export function edited(file: NpuFile, edit: (module: PyModule) => CodeSite['edit']): CodeSite['edit'] {
+  const made = (file.known.get('edits') as number | undefined) ?? 0;
+  file.known.set('edits', made + 1);
+  return made < MAX_EDITS ? edit(file.module) : null;
 }
 
 /** Calls whose callable is certainly one of the names. */
-export function certainCalls({ module, names }: NpuFile, wanted: readonly string[]): PyCall[] {
-  return findCalls(module, wanted, names).filter((call) => call.name !== null);
+export function certainCalls(file: NpuFile, wanted: readonly string[]): readonly PyCall[] {
+  const { module, names } = file;
+  return once(file, `calls ${wanted.join(' ')}`, () =>
+    findCalls(module, wanted, names)
+      .filter((call) => call.name !== null)
+      .slice(0, MAX_CALLS),
+  );
 }
 
 /** The call that certainly gave a name its value: `prof = profile(…)`, `with profile(…) as prof`; null when others may have. */

@@ -2,7 +2,7 @@ import type { Occurrence } from '../../model/code.ts';
 import { argumentOf, type PyCall } from '../../source/calls.ts';
 import { bindingsFor } from '../../source/names.ts';
 import { ascend, descend, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
-import { certainCalls, isGuarded, isSwitched, madeBy, type NpuFile, siteOf } from './npu-file.ts';
+import { certainCalls, isGuarded, isSwitched, madeBy, type NpuFile, once, siteOf } from './npu-file.ts';
 
 const OWN = 'torch_npu.profiler.profile';
 const FOREIGN = ['torch.profiler.profile', 'torch.profiler.profiler.profile'];
@@ -28,7 +28,7 @@ export function profilingOccurrences(file: NpuFile, isTransferred: boolean): Occ
     const activities = argumentOf(call, 'activities', 0);
     // Asked for the host only, or through names of another card.
     if (activities !== null || call.hasKeywordArgs || call.hasStarArgs) continue;
-    if (isGuarded(module, call.node) || isSwitched(module, call.node)) continue;
+    if (isGuarded(module, call.node) || isSwitched(file, call.node)) continue;
     found.push({
       kind: 'foreign-profiler',
       name: 'torch.profiler.profile',
@@ -39,6 +39,9 @@ export function profilingOccurrences(file: NpuFile, isTransferred: boolean): Occ
   }
   return found;
 }
+
+/** A name used more often is anybody's. */
+const MAX_MENTIONS = 400;
 
 /** Before the first `step()` its schedule records nothing: the first step is one of those it skips, waits for or warms up in. */
 function waitsForStep(file: NpuFile, call: PyCall): boolean {
@@ -60,8 +63,14 @@ function isSteppedSomewhere(file: NpuFile, call: PyCall): boolean {
   if (target === 'elsewhere') return true;
   if (target === null) return false;
   const name = textOf(module, target);
-  for (const node of descend(module.root)) {
-    if (node.kind !== 'identifier' || node === target || textOf(module, node) !== name) continue;
+  const named = once(file, 'identifiers', () =>
+    Map.groupBy(
+      [...descend(module.root)].filter((node) => node.kind === 'identifier'),
+      (node) => textOf(module, node),
+    ),
+  ).get(name);
+  for (const node of (named ?? []).slice(0, MAX_MENTIONS)) {
+    if (node === target) continue;
     const parent = node.parent;
     if (parent?.kind === 'attribute' && partsOf(parent)[0] === node) {
       // `prof.start()` and the like are no steps; `prof.step` as a value may be called by anyone.

@@ -4,7 +4,18 @@ import { dropOnlyKeyword } from '../../source/edit-call.ts';
 import { applySteps } from '../../source/edit-tree.ts';
 import { replaceLiteral } from '../../source/replace-literal.ts';
 import { descend, lineAt, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
-import { certainCalls, certainName, functionAround, isGuarded, isSwitched, madeBy, type NpuFile, siteOf } from './npu-file.ts';
+import {
+  certainCalls,
+  certainName,
+  edited,
+  functionAround,
+  isGuarded,
+  isSwitched,
+  madeBy,
+  type NpuFile,
+  once,
+  siteOf,
+} from './npu-file.ts';
 
 /** Libraries that scale the loss themselves, or run the optimizer. */
 const LOOPS =
@@ -46,7 +57,7 @@ export function precisionOccurrences(file: NpuFile): Occurrence[] {
   const found: Occurrence[] = [];
   for (const call of certainCalls(file, AUTOCAST)) {
     if (!isHalf(file, call) || isGuarded(module, call.node) || !trainsUnder(file, call)) continue;
-    if (!file.isNpuOnly && isSwitched(module, call.node)) continue;
+    if (!file.isNpuOnly && isSwitched(file, call.node)) continue;
     found.push({
       kind: 'fp16-without-scaler',
       name: call.written,
@@ -63,9 +74,12 @@ function trainsUnder(file: NpuFile, call: PyCall): boolean {
   const { module } = file;
   const own = functionAround(module, call.node);
   if (own !== null && /eval|valid|test|infer|predict|generate|sample/i.test(own)) return false;
-  return findMethodCalls(module, ['backward']).some(
-    (backward) => functionAround(module, backward.node) === own && backward.span.startLine > call.span.startLine,
-  );
+  const last = once(file, 'backward', () => {
+    const lines = new Map<string | null, number>();
+    for (const { node, span } of findMethodCalls(module, ['backward'])) lines.set(functionAround(module, node), span.startLine);
+    return lines;
+  }).get(own);
+  return last !== undefined && last > call.span.startLine;
 }
 
 const ADAMW = ['torch.optim.AdamW', 'torch.optim.adamw.AdamW'];
@@ -82,9 +96,9 @@ export function fusedOccurrences(file: NpuFile): Occurrence[] {
     return made !== null && scalers.some((scaler) => scaler.node === made) && given[0] ? [given[0].value] : [];
   });
   return certainCalls(file, ADAMW).flatMap((call): Occurrence[] => {
-    if (argumentOf(call, 'fused')?.text !== 'True' || isGuarded(module, call.node) || isSwitched(module, call.node)) return [];
+    if (argumentOf(call, 'fused')?.text !== 'True' || isGuarded(module, call.node) || isSwitched(file, call.node)) return [];
     if (!stepped.some((optimizer) => madeBy(file, optimizer) === call.node)) return [];
-    const { edit } = replaceLiteral(module, call, 'fused', 'True', 'False');
+    const edit = edited(file, () => replaceLiteral(module, call, 'fused', 'True', 'False').edit);
     return [
       {
         kind: 'fused-optimizer-with-scaler',
@@ -106,8 +120,10 @@ export function gradientOccurrences(file: NpuFile): Occurrence[] {
     const made = object ? madeBy(file, object) : null;
     const name = made?.kind === 'call' ? certainName(file, made.children[0]!) : null;
     if (given?.text !== 'True' || name === null || !/^torch_npu\.optim\.NpuFused\w+$/.test(name) || isGuarded(module, call.node)) return [];
-    const { steps } = dropOnlyKeyword(call, 'set_to_none');
-    const edit = steps === null ? null : applySteps(module, steps).edit;
+    const edit = edited(file, () => {
+      const { steps } = dropOnlyKeyword(call, 'set_to_none');
+      return steps === null ? null : applySteps(module, steps).edit;
+    });
     return [{ kind: 'gradients-set-to-none', name: name, replacement: null, confidence: 'high', site: siteOf(module, call.node, edit) }];
   });
 }
@@ -143,7 +159,7 @@ export function formatOccurrences(file: NpuFile): Occurrence[] {
   for (const node of descend(module.root)) {
     if (node.kind !== 'assignment') continue;
     const [target, value] = partsOf(node);
-    if (target?.kind !== 'attribute' || value?.kind !== 'true' || isSwitched(module, node)) continue;
+    if (target?.kind !== 'attribute' || value?.kind !== 'true' || isSwitched(file, node)) continue;
     if (certainName(file, target) !== 'torch_npu.npu.config.allow_internal_format') continue;
     found.push({
       kind: 'private-format',

@@ -177,6 +177,18 @@ const COMMON = {
   frames: [],
 } as const;
 
+const LOOKED_AT_DIFF: L10n = {
+  en: '{npu:int} of {files:int} changed Python files speak to NPUs; nothing wrong in the changed lines',
+  zh: '修改的 {files:int} 个 Python 文件中有 {npu:int} 个涉及 NPU；修改的行中未发现问题',
+};
+const LOOKED_AT_ALL: L10n = {
+  en: '{npu:int} of {files:int} Python files speak to NPUs; nothing wrong found',
+  zh: '{files:int} 个 Python 文件中有 {npu:int} 个涉及 NPU；未发现问题',
+};
+const UNREAD: L10n = { en: '; {unread:int} could not be read', zh: '；{unread:int} 个无法解析' };
+
+const joined = (first: L10n, second: L10n | null): L10n => ({ en: first.en + (second?.en ?? ''), zh: first.zh + (second?.zh ?? '') });
+
 export default defineRule({
   id: 'migration-review',
   title: { en: 'Code that does not exist or is wrong on NPU', zh: 'NPU 上不存在或错误的写法' },
@@ -208,16 +220,8 @@ export default defineRule({
     return {
       outcome: 'pass',
       reason: {
-        text: migration.isDiff
-          ? {
-              en: '{npu:int} of {files:int} changed Python files speak to NPUs; nothing wrong in the changed lines',
-              zh: '修改的 {files:int} 个 Python 文件中有 {npu:int} 个涉及 NPU；修改的行中未发现问题',
-            }
-          : {
-              en: '{npu:int} of {files:int} Python files speak to NPUs; nothing wrong found',
-              zh: '{files:int} 个 Python 文件中有 {npu:int} 个涉及 NPU；未发现问题',
-            },
-        params: { npu: migration.npuFiles, files: migration.files },
+        text: joined(migration.isDiff ? LOOKED_AT_DIFF : LOOKED_AT_ALL, migration.unread > 0 ? UNREAD : null),
+        params: { npu: migration.npuFiles, files: migration.files, unread: migration.unread },
       },
     };
   },

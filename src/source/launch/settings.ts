@@ -21,6 +21,10 @@ export interface Setting {
   readonly isDefault: boolean;
 }
 
+/** Scripts, images and workflows that people write are below 20 kB; what is larger is generated or locked. YAML is slow to parse. */
+const MAX_BYTES = 200_000;
+const MAX_YAML_BYTES = 60_000;
+
 /** Longer lines are data, not settings. */
 const MAX_LINE = 500;
 const MAX_COMMENT_LINES = 4;
@@ -45,7 +49,7 @@ export function settingsIn(tree: SourceTree, path: string): readonly Setting[] {
 
 function readSettings(tree: SourceTree, path: string): readonly Setting[] {
   const text = tree.read(path);
-  if (text === null) return [];
+  if (text === null || (!isPython(path) && text.length > (isYaml(path) ? MAX_YAML_BYTES : MAX_BYTES))) return [];
   const lineStarts = lineStartsOf(text);
   const lineText = (line: number): string => text.slice(lineStarts[line - 1]!, (lineStarts[line] ?? text.length + 1) - 1);
   return assignmentsOf(tree, path, text).flatMap(({ name, value, start, isDefault, isDebug }): Setting[] => {

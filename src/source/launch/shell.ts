@@ -149,11 +149,11 @@ export function shellAssignments(text: string, start = 0, end = text.length): As
         if (head === 'elif') branches.pop();
         condition = [];
       } else if (head === 'then') {
-        branches.push({ isDebug: DEBUG.test((condition ?? []).join(' ')) });
+        branches.push({ isDebug: DEBUG.test((condition ?? []).join(' ')) || branches.at(-1)?.isDebug === true });
         condition = null;
       } else if (head === 'else') {
         branches.pop();
-        branches.push({ isDebug: false });
+        branches.push({ isDebug: branches.at(-1)?.isDebug === true });
       } else if (head === 'fi') branches.pop();
       else if (head === undefined || !OPENERS.has(head)) break;
       rest = rest.slice(1);
@@ -162,7 +162,7 @@ export function shellAssignments(text: string, start = 0, end = text.length): As
       condition.push(...rest.map((word) => word.text));
       continue;
     }
-    const isDebug = branches.some((branch) => branch.isDebug);
+    const isDebug = branches.at(-1)?.isDebug === true;
     const own = rest.map((word) => assignmentOf(word, 0, isDebug));
     const lead = own.indexOf(null);
     const head = lead === -1 ? undefined : rest[lead]!.text;
