@@ -1,12 +1,13 @@
 import { quoteLiteral } from '../base/phrase.ts';
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
+import type { SourceTree } from '../model/source-tree.ts';
 import { argumentOf } from '../source/calls.ts';
 import { keywordSteps } from '../source/edit-call.ts';
 import type { CallSite } from '../source/find-in-tree.ts';
 import type { Keyword } from '../source/insert-keyword.ts';
 import { isDatasetChanged, type WorkerHazard, workerHazards } from './reading/datasets.ts';
-import { LOADER, trainingLoaders, WORKERS_POSITION, type Workers, workersOf } from './reading/loaders.ts';
+import { isMadeAgain, LOADER, trainingLoaders, WORKERS_POSITION, type Workers, workersOf } from './reading/loaders.ts';
 import { offer } from './reading/offers.ts';
 import { type OptionBehind, optionBehind, placesToSet, whereToSet } from './reading/options.ts';
 import { choice, flag } from './reading/params.ts';
@@ -119,14 +120,19 @@ function lookedAtFirst(hazards: readonly WorkerHazard[]): L10n | null {
 const isDotted = (text: string): boolean => /^[A-Za-z_]\w*(\.\w+)*$/.test(text);
 
 /** What to change in the call; null where the profile and the source contradict each other, or somebody decided elsewhere. */
-function keywordsFor(site: CallSite, mode: 'single' | 'multi' | null, workers: Workers, keeps: boolean): readonly Keyword[] | null {
+function keywordsFor(
+  tree: SourceTree,
+  site: CallSite,
+  mode: 'single' | 'multi' | null,
+  workers: Workers,
+  keeps: boolean,
+): readonly Keyword[] | null {
   const { call } = site;
-  if (call.enclosing.some((enclosure) => enclosure.kind === 'for' || enclosure.kind === 'while')) return null;
+  if (call.enclosing.some(({ kind }) => kind === 'for' || kind === 'while' || kind === 'comprehension')) return null;
   const missing = (keywords: readonly Keyword[]): Keyword[] => keywords.filter(({ keyword }) => argumentOf(call, keyword) === null);
   const given = argumentOf(call, 'num_workers', WORKERS_POSITION);
   // A loader that is made again for each epoch has nothing to keep.
-  const isPerEpoch = call.enclosing.some(({ kind, text }) => kind === 'function' && /epoch|_ite?r\b/i.test(text ?? ''));
-  const keep = keeps && !isPerEpoch ? missing([{ keyword: 'persistent_workers', value: 'True' }]) : [];
+  const keep = keeps && !isMadeAgain(tree, call) ? missing([{ keyword: 'persistent_workers', value: 'True' }]) : [];
   if (mode !== 'single' && workers === 'some') return keep;
   if (mode === 'multi' && workers === 'expression' && given !== null && isDotted(given.text))
     return keep.map(({ keyword }) => ({ keyword, value: `${given.text} > 0` }));
@@ -145,7 +151,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const guess = mode ?? (workers === 'none' ? 'single' : workers === 'some' ? 'multi' : null);
   const saturated = flag(params, 'hostSaturated') === true;
   const keeps = source === null || !isDatasetChanged(source);
-  const wanted = only === null || saturated ? null : keywordsFor(only, guess, workers, keeps);
+  const wanted = only === null || saturated ? null : keywordsFor(source!, only, guess, workers, keeps);
   const starts = wanted?.some(({ keyword }) => keyword === 'num_workers') === true;
   const hazards = source === null || only === null || !starts ? [] : workerHazards(source, only);
   const steps = only === null || only.call.name === null || wanted === null ? null : keywordSteps(only.module, only.call, wanted).steps;

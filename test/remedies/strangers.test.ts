@@ -146,6 +146,36 @@ def loader_for_epoch(epoch):
     },
   },
   {
+    remedy: 'broadcast-buffers-off',
+    what: 'batch norms of a library, evaluated by a trainer on all ranks',
+    files: {
+      'train.py': `import detectron2\nfrom transformers import Trainer\n${DDP}
+class Own(Trainer):
+    def wrap(self, model):
+        return DDP(model, device_ids=[self.args.local_rank])
+`,
+    },
+  },
+  {
+    remedy: 'dataloader-workers',
+    what: 'the function that makes the loader is called in every epoch',
+    params: { iterator: 'multi' },
+    files: {
+      'data.py': `${LOADER}
+class Samples:
+    def train_loader(self, negatives):
+        return DataLoader(self.draw(negatives), batch_size=8, num_workers=4)
+`,
+      'train.py': 'for epoch in range(20):\n    loader = samples.train_loader(4)\n    train(loader)\n',
+    },
+  },
+  {
+    remedy: 'dataloader-workers',
+    what: 'a list of loaders, one for each stage',
+    params: { iterator: 'multi' },
+    files: { 'train.py': `${LOADER}loaders = [DataLoader(sets[i], batch_size=8, num_workers=4) for i in range(3)]\n` },
+  },
+  {
     remedy: 'set-environment',
     what: 'the line has the value already',
     params: { kind: 'symptom', name: 'ASCEND_GLOBAL_LOG_LEVEL' },

@@ -4,6 +4,7 @@ import { namesOf } from '../../source/names.ts';
 import { pythonFilesWhere, pythonFilesWith } from '../../source/python-files.ts';
 import { isPython } from '../../source/readable-paths.ts';
 import { descend, type PyModule, partsOf, spanOf, textOf } from '../../source/syntax-tree.ts';
+import { frameworksOf } from './frameworks.ts';
 
 /**
  * A sign that the ranks' buffers may have to stay equal. Any of them turns the one-click change into a comment: the signs
@@ -27,8 +28,10 @@ const MAY_NAME_STATE =
 const VECTOR_QUANTISER = /\bvector_?quanti[sz]\w*/i;
 const SPECTRAL_NORM = /\b(spectral_norm|SpectralNorm)\b/;
 const OBSERVER = /\b(FakeQuantize|[A-Z]\w*Observer|prepare_qat\w*|torch\.(ao\.)?quantization)\b/;
-const BATCH_NORM = /\b(BatchNorm[123]d|LazyBatchNorm[123]d|batch_norm)\b/;
-const MODEL_ZOO = /^\s*(from|import)\s+(torchvision\.models|torchvision|timm)\b/;
+const BATCH_NORM = /\b(BatchNorm[123]d|LazyBatchNorm[123]d|_BatchNorm|batch_norm)\b/;
+/** Libraries whose models may hold batch norms that this tree does not show. */
+const MODEL_ZOO =
+  /^\s*(from|import)\s+(torchvision|timm|detectron2|mmcv|mmdet|mmseg|mmpretrain|mmcls|mmengine|segmentation_models_pytorch|efficientnet_pytorch|pretrainedmodels|monai|ultralytics|fairseq|espnet\w*|torch_geometric)\b|\btorch\.hub\b/;
 const RANK_GUARD = /\brank\b\s*(==|in|<)|\bnot\s+[\w.]*rank\b|is_(main|master|rank_?zero)|(main|master)_process|\brank\(\)\s*==|get_rank/i;
 
 /** Hazards of each kind are capped; three are shown, and one decides. */
@@ -58,6 +61,11 @@ export function bufferHazards(tree: SourceTree): BufferHazard[] {
     hasBatchNorm ||= BATCH_NORM.test(text) || MODEL_ZOO.test(text);
   }
   if (hasBatchNorm && !isSynchronised(tree)) {
+    const evaluates = frameworksOf(tree);
+    // They evaluate on all ranks, in code that is not here.
+    const framework = (['hfTrainer', 'lightning'] as const).find((name) => evaluates.has(name));
+    const file = framework && tree.paths.find((path) => isPython(path) && /Trainer\b|LightningModule\b/.test(tree.read(path) ?? ''));
+    if (file) add('batch-norm-evaluation', file, 1, framework);
     for (const [file, call] of unguardedEvaluations(tree)) add('batch-norm-evaluation', file, call.span.startLine, `${call.written}()`);
   }
   return hazards;

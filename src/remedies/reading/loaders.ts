@@ -1,7 +1,8 @@
 import type { SourceTree } from '../../model/source-tree.ts';
-import { argumentOf } from '../../source/calls.ts';
+import { argumentOf, type PyCall } from '../../source/calls.ts';
 import { type CallSite, findCallSites } from '../../source/find-in-tree.ts';
-import { textOf } from '../../source/syntax-tree.ts';
+import { pythonFilesWhere } from '../../source/python-files.ts';
+import { ascend, descend, partsOf, textOf } from '../../source/syntax-tree.ts';
 import { givenTo } from '../../source/values.ts';
 
 export const LOADER = 'torch.utils.data.DataLoader';
@@ -61,4 +62,28 @@ export function loaderNames(sites: readonly CallSite[]): ReadonlySet<string> {
     if (name !== undefined) names.add(name);
   }
   return names;
+}
+
+/** True when the function that makes a loader speaks of an epoch, or is called in a loop. */
+export function isMadeAgain(tree: SourceTree, call: PyCall): boolean {
+  const name = call.enclosing.find(({ kind }) => kind === 'function')?.text ?? null;
+  if (name === null) return false;
+  if (/epoch|_ite?r$/i.test(name)) return true;
+  const isCall = new RegExp(`(?<![\\w])${name}\\s*\\(`);
+  const { modules } = pythonFilesWhere(tree, (text) => isCall.test(text));
+  return modules.some((module) =>
+    [...descend(module.root)].some((node) => {
+      if (node.kind !== 'call') return false;
+      const callable = node.children[0]!;
+      const last = callable.kind === 'attribute' ? partsOf(callable)[1] : callable;
+      if (last?.kind !== 'identifier' || textOf(module, last) !== name) return false;
+      for (const up of ascend(node)) {
+        // What is looped over is asked for once.
+        if (up.kind === 'for_statement' && partsOf(up)[1] !== undefined && node.start >= partsOf(up)[1]!.end) return true;
+        if (up.kind === 'while_statement' || up.kind.endsWith('comprehension')) return true;
+        if (up.kind === 'function_definition') return false;
+      }
+      return false;
+    }),
+  );
 }
