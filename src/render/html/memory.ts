@@ -48,11 +48,11 @@ function curve(of: RankMemory, report: Report): Markup | null {
     ['active', c.active],
   ] as const;
   const peak = of.peaks?.allocated ?? null;
-  const caption = word('html.memory.caption', lang, {
-    rank: of.rank === null ? '–' : String(of.rank),
-    peak: peak === null ? '–' : formatBytes(peak),
-    limit: of.deviceBytes === null ? '–' : formatBytes(of.deviceBytes),
-  });
+  const figures = { rank: of.rank === null ? '–' : String(of.rank), peak: peak === null ? '–' : formatBytes(peak) };
+  const caption =
+    of.deviceBytes === null
+      ? word('html.memory.caption.open', lang, figures)
+      : word('html.memory.caption', lang, { ...figures, limit: formatBytes(of.deviceBytes) });
   return figure(
     `memory-${of.rank ?? 'x'}`,
     caption,

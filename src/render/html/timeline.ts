@@ -53,7 +53,7 @@ export function timelineSection(report: Report): Markup {
     host: word('html.timeline.host', lang),
     busy: word('html.timeline.busy', lang),
     causes: word('detail.findings', lang),
-    rank: word('column.rank', lang),
+    rank: word('html.timeline.rank', lang),
     step: word('column.step', lang),
     union: word('html.timeline.union', lang),
     sum: word('html.timeline.sum', lang),
@@ -73,7 +73,7 @@ export function timelineSection(report: Report): Markup {
 <div id="tl-box"><canvas id="tl-draw" role="application" tabindex="0" aria-label="${text(word('html.timeline', lang))}" aria-describedby="tl-live"></canvas><canvas id="tl-over" aria-hidden="true"></canvas></div>
 <p id="tl-live" role="status" aria-live="polite"></p><div id="tl-panel"></div>
 </div>
-<p class="dim">${prose(word('html.timeline.left', lang, { ranks: leftOut.ranks, steps: leftOut.steps }))}</p>
+${leftOut.ranks + leftOut.steps === 0 ? null : html`<p class="dim">${prose(word('html.timeline.left', lang, { ranks: leftOut.ranks, steps: leftOut.steps }))}</p>`}
 <script type="application/json" id="tl-data">${jsonIn({ parts, steps, marks: marks(report), words: names })}</script>
 </section>`;
 }
