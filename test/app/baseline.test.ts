@@ -1,8 +1,9 @@
 /* Which profile a pull request is compared with. */
 import { describe, expect, it } from 'vitest';
-import { type Ancestry, findBaseline, trendOf } from '../../src/app/jobs/baseline.ts';
+import { type Ancestry, findBaseline, trendOf, withHistory } from '../../src/app/jobs/baseline.ts';
 import { FACTS_SCHEMA } from '../../src/model/facts-schema.ts';
 import type { KeptProfile, Profiles } from '../../src/store/ports.ts';
+import { caseC } from '../render/reports.ts';
 
 const DAY = 24 * 3600 * 1000;
 const NOW = 100 * DAY;
@@ -137,5 +138,17 @@ describe('the baseline of a pull request', () => {
       ['b', 7],
     ]);
     expect(await trendOf(storeOf(), comparing, none)).toBeNull();
+  });
+
+  it('and a report says why it was compared with nothing where the branch has a history', async () => {
+    for (const lang of ['en', 'zh'] as const) {
+      const { report } = caseC(lang);
+      const search = { none: { branch: 'main', reason: 'not-an-ancestor' } } as const;
+      const with1 = await withHistory(storeOf(kept('a')), comparing, search, { ...report, comparison: null });
+      expect(with1.notes.at(-1)).toMatch(lang === 'en' ? /^Not compared with `main`: neither the merge base/ : /^未与 `main` 对比：/);
+      expect(with1.views).toMatchObject({ baseline: search.none, trend: { branch: 'main' } });
+      const with2 = await withHistory(storeOf(), comparing, search, { ...report, comparison: null });
+      expect(with2.notes).toEqual(report.notes);
+    }
   });
 });

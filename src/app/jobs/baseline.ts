@@ -1,9 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { quoteLiteral } from '../../base/phrase.ts';
 import { ancestorsOf, mergeBaseOf } from '../../github/ancestors.ts';
 import type { Octokit, RepositoryRef } from '../../github/client.ts';
 import { FACTS_SCHEMA } from '../../model/facts-schema.ts';
 import type { BaseCommit, NoBaseline, ProfileMetrics, Trend } from '../../model/history.ts';
+import type { L10n, Lang } from '../../model/lang.ts';
 import type { Report } from '../../model/report.ts';
 import { profileMetrics } from '../../report/profile-metrics.ts';
 import type { KeptProfile, Profiles } from '../../store/ports.ts';
@@ -127,6 +129,25 @@ export async function trendOf(
   return { branch: baseRef, points: points.map(({ sha, recordedAt: at, metrics: of }) => ({ sha, at, metrics: of })), now: metrics };
 }
 
+const WHY_NONE: Readonly<Record<NoBaseline['reason'], L10n>> = {
+  'no-profile': { en: 'no profile of it is kept', zh: '没有保存它的 profile' },
+  'not-an-ancestor': {
+    en: `neither the merge base nor one of the ${MAX_ANCESTORS} commits before it has a profile that can be used`,
+    zh: `合并基点及其之前 ${MAX_ANCESTORS} 个提交都没有可用的 profile`,
+  },
+  'other-version': {
+    en: 'its profiles were kept by another version of NPU Advisor; the next run of the branch brings one',
+    zh: '其 profile 由另一版本的 NPU Advisor 保存；该分支下次运行后即有基线',
+  },
+  unrelated: { en: 'the head has no common history with it', zh: '最新提交与它没有共同的历史' },
+};
+
+/** Why there was nothing to compare with, although the branch has a history. */
+function noteOf({ branch, reason }: NoBaseline, lang: Lang): string {
+  const why = WHY_NONE[reason][lang];
+  return lang === 'en' ? `Not compared with ${quoteLiteral(branch, 80)}: ${why}.` : `未与 ${quoteLiteral(branch, 80)} 对比：${why}。`;
+}
+
 /** The report with what the store knows: which commit it was compared with, and how the branch did before. */
 export async function withHistory(
   profiles: Pick<Profiles, 'ofBranch'>,
@@ -137,8 +158,10 @@ export async function withHistory(
   const trend = await trendOf(profiles, comparing, profileMetrics(report));
   const { comparison } = report;
   const commit = 'baseline' in search && comparison !== null ? search.baseline.commit : null;
+  const notes = 'none' in search && trend !== null ? [...report.notes, noteOf(search.none, report.lang)] : report.notes;
   return {
     ...report,
+    notes,
     comparison: comparison === null || commit === null ? comparison : { ...comparison, baseline: { ...comparison.baseline, commit } },
     views: {
       ...report.views,

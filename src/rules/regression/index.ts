@@ -8,8 +8,8 @@ const MANY_STEPS = 5;
 const MAX_EVIDENCE = 4;
 
 const NO_BASELINE: L10n = {
-  en: 'no baseline: `npu-advise analyze PATH --baseline PATH` compares with an earlier profile',
-  zh: '没有基线：使用 `npu-advise analyze PATH --baseline PATH` 与之前的 profile 对比',
+  en: 'no baseline: `npu-advise analyze PATH --baseline PATH` compares with an earlier profile, the App with the nearest one of the base branch',
+  zh: '没有基线：`npu-advise analyze PATH --baseline PATH` 可与之前的 profile 对比，App 与基线分支上最近的 profile 对比',
 };
 
 /** Decided where both jobs are known (`src/compare`); this puts it into the report as a cause. */
