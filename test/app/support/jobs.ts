@@ -49,8 +49,14 @@ export interface Jobs {
   close(): Promise<void>;
 }
 
-export async function openJobs(options: Partial<Dependencies['options']> = {}): Promise<Jobs> {
-  const hub = await startLoopbackGitHub({ app: { id: 4242, slug: 'npu-advisor', webhookSecret: 'x'.repeat(40) } });
+/** `other`: another GitHub than the loopback one. `enterprise`: the version of an Enterprise Server that the loopback one stands for. */
+export async function openJobs(
+  options: Partial<Dependencies['options']> = {},
+  other: { readonly apiUrl: string; readonly privateKey: string } | null = null,
+  enterprise: string | null = null,
+): Promise<Jobs> {
+  const app = { id: 4242, slug: 'npu-advisor', webhookSecret: 'x'.repeat(40) };
+  const hub = await startLoopbackGitHub({ app, ...(enterprise === null ? {} : { enterprise }) });
   const dataDir = mkdtempSync(join(tmpdir(), 'npu-advisor-jobs-'));
   await copyEmptyStore(dataDir);
   const lines: string[] = [];
@@ -79,8 +85,8 @@ export async function openJobs(options: Partial<Dependencies['options']> = {}): 
     },
     github: createGitHub({
       appId: 4242,
-      privateKey: hub.privateKeyPem,
-      apiUrl: hub.apiUrl,
+      privateKey: other?.privateKey ?? hub.privateKeyPem,
+      apiUrl: other?.apiUrl ?? hub.apiUrl,
       userAgent: 'npu-advisor/test',
       throttle: false,
       log: logger,
