@@ -124,7 +124,14 @@ export const Input = z.object({
 
 export const CheckedRule = z.object({ rule: z.string(), outcome: z.enum(OUTCOMES), reason: z.string() });
 
-export const Gate = z.object({ outcome: z.enum(['pass', 'fail', 'neutral']), because: z.array(z.string()) });
+export const Gate = z.object({
+  outcome: z.enum(['pass', 'fail', 'neutral']),
+  because: z.array(z.string()),
+  limits: z
+    .array(z.enum(['severity', 'total_saving', 'rules', 'regression']))
+    .optional()
+    .describe('keys of the gate whose limit was exceeded'),
+});
 
 export const Job = z.object({
   ranks: z.array(z.number().int().nonnegative()),

@@ -321,6 +321,13 @@ function comparisonModel(report: Report): ComparisonModel | null {
   };
 }
 
+/** The gate's sentence; a measured slow-down may be wanted, and can be accepted where it is read. */
+function gateModel(report: Report): ReturnType<typeof gateSentence> {
+  const said = gateSentence(report);
+  if (said === null || report.gate?.limits?.includes('regression') !== true) return said;
+  return { ...said, because: `${said.because}${report.lang === 'en' ? ' ' : ''}${word('gate.intended', report.lang)}` };
+}
+
 function reportSections(view: ReportComment): Section[] {
   const { report, lang, sha } = view;
   const numbered = numberFindings(report.findings);
@@ -374,7 +381,7 @@ function reportSections(view: ReportComment): Section[] {
     openMissing: isIncomplete && missing.length > 0,
     foldedMissing: !isIncomplete && missing.length > 0,
     // the quiet heading has said it
-    gate: isQuiet && report.gate?.outcome === 'pass' ? null : gateSentence(report),
+    gate: isQuiet && report.gate?.outcome === 'pass' ? null : gateModel(report),
     // an incomplete profile shows what is missing instead of a fold-out
     evidence: isIncomplete ? [] : shown.map((item) => evidenceItem(item, lang)),
     moreCauses: more > 0 ? word(`more.${countForm(more)}`, lang, { n: more }) : null,

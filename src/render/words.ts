@@ -178,7 +178,7 @@ export const WORDS = {
   'gate.fail': { en: 'Gate: failed.', zh: '门禁：不通过。' },
   'gate.neutral': { en: 'Gate: neutral.', zh: '门禁：中立。' },
   'gate.intended': {
-    en: 'Intended? `/npu-advise ack regression reason…`',
+    en: 'If intended: `/npu-advise ack regression reason…`',
     zh: '如属预期：`/npu-advise ack regression 原因…`',
   },
   'gate.not-blocked': { en: 'Merging is not blocked.', zh: '不阻塞合入。' },
@@ -639,8 +639,8 @@ export const WORDS = {
   'html.map.caption': { en: 'Step time by rank (rows) and step (columns)', zh: '迭代耗时：行为卡，列为迭代' },
   'html.map.label': { en: 'Map of {rows:int} ranks and {columns:int} steps', zh: '{rows:int} 张卡与 {columns:int} 个迭代的分布图' },
   'html.map.range': {
-    en: 'From {low:text} ms (light) to {high:text} ms (dark); crossed out: not captured.',
-    zh: '从 {low:text} ms（浅）到 {high:text} ms（深）；划线：未采集。',
+    en: 'From {low:text}\u00a0ms (light) to {high:text}\u00a0ms (dark); crossed out: not captured.',
+    zh: '从 {low:text}\u00a0ms（浅）到 {high:text}\u00a0ms（深）；划线：未采集。',
   },
   'html.map.folded': { en: 'Each row is the slowest of {n:int} ranks.', zh: '每行取 {n:int} 张卡中最慢的一张。' },
   'html.map.worst': { en: 'Slowest, rank/step: {cells:text}', zh: '最慢的卡/迭代：{cells:text}' },

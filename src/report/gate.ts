@@ -28,14 +28,22 @@ export function evaluateGate(report: Report, gate: GateConfig | null): Gate | nu
     return { outcome: 'neutral', because: [say('the profile holds nothing to decide on', 'profile 中没有可供判断的数据')] };
   }
   const counted = report.findings.filter(countsForGate);
+  const limits: NonNullable<Gate['limits']> = [];
   const because: string[] = [];
+  const fail = (limit: (typeof limits)[number], text: string): void => {
+    because.push(text);
+    if (!limits.includes(limit)) limits.push(limit);
+  };
+  /** What a limit could not be held against. It keeps the gate from passing, not from failing by another limit. */
+  const unknown: string[] = [];
 
   if (gate.severity !== undefined) {
     const limit = gate.severity;
     for (const finding of counted) {
       if (RANK[finding.severity] < RANK[limit]) continue;
       const cost = formatEstimate(finding.saving!.perStepMs.likely!);
-      because.push(
+      fail(
+        'severity',
         say(
           `${finding.title}: ${SEVERITY_WORD.en[finding.severity]}, ≈ ${cost} per step; the limit is below ${SEVERITY_WORD.en[limit]}`,
           `${finding.title}：${SEVERITY_WORD.zh[finding.severity]}，每迭代约 ${cost}；上限为低于“${SEVERITY_WORD.zh[limit]}”`,
@@ -51,7 +59,8 @@ export function evaluateGate(report: Report, gate: GateConfig | null): Gate | nu
     const total = Math.min(sum, report.totals.claimedMsPerStep.likely ?? sum, step ?? Number.POSITIVE_INFINITY);
     const { ms, share } = gate.total_saving;
     if (ms !== undefined && total > ms) {
-      because.push(
+      fail(
+        'total_saving',
         say(
           `causes cost ${formatEstimate(total)} per step together; the limit is ${formatMs(ms)}`,
           `各原因合计每迭代 ${formatEstimate(total)}；上限为 ${formatMs(ms)}`,
@@ -60,25 +69,25 @@ export function evaluateGate(report: Report, gate: GateConfig | null): Gate | nu
     }
     if (share !== undefined && step !== null && total / step > share) {
       const [is, limit] = [formatShare(total / step, lang), formatShare(share, lang)];
-      because.push(say(`causes cost ${is} of the step together; the limit is ${limit}`, `各原因合计占迭代的 ${is}；上限为 ${limit}`));
+      fail(
+        'total_saving',
+        say(`causes cost ${is} of the step together; the limit is ${limit}`, `各原因合计占迭代的 ${is}；上限为 ${limit}`),
+      );
     }
-    if (share !== undefined && step === null && because.length === 0) {
-      return {
-        outcome: 'neutral',
-        because: [say('the step time is not known, so no share can be compared', '迭代耗时未知，无法计算占比')],
-      };
-    }
+    if (share !== undefined && step === null)
+      unknown.push(say('the step time is not known, so no share can be compared', '迭代耗时未知，无法计算占比'));
   }
 
   const isSaid = ({ severity }: Finding): boolean => gate.severity !== undefined && RANK[severity] >= RANK[gate.severity];
   const unsaid = counted.filter((finding) => !isSaid(finding));
   const named = gate.rules === undefined ? null : judgeRules(report, gate.rules, unsaid);
-  because.push(...(named?.over ?? []));
+  for (const text of named?.over ?? []) fail('rules', text);
+  unknown.push(...(named?.unknown ?? []));
 
   const regression = gate.regression === undefined ? null : judgeRegression(report, gate.regression);
-  if (regression?.over === true) because.push(regression.text);
-  if (because.length > 0) return { outcome: 'fail', because };
-  const unknown = [...(regression !== null && regression.over === null ? [regression.text] : []), ...(named?.unknown ?? [])];
+  if (regression?.over === true) fail('regression', regression.text);
+  if (regression?.over === null) unknown.push(regression.text);
+  if (because.length > 0) return { outcome: 'fail', because, limits };
   if (unknown.length > 0) return { outcome: 'neutral', because: unknown };
   if (regression !== null && gate.severity === undefined && gate.total_saving === undefined && gate.rules === undefined)
     return { outcome: 'pass', because: [regression.text] };

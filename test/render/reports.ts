@@ -432,7 +432,7 @@ export function caseB(lang: Lang): ReportComment {
   return {
     ...a,
     baselineMissing: false,
-    report: { ...a.report, findings, comparison: comparison(lang), gate: { outcome: 'fail', because } },
+    report: { ...a.report, findings, comparison: comparison(lang), gate: { outcome: 'fail', because, limits: ['regression'] } },
   };
 }
 

@@ -146,4 +146,15 @@ describe('named rules of a gate', () => {
       REPORT.findings.filter(({ severity }) => severity === 'high' || severity === 'critical').length,
     );
   });
+
+  it('and other limits are each held: what one cannot be held against keeps no other from failing', () => {
+    const noStep = { ...REPORT, job: { ...REPORT.job, stepTimeMs: null } };
+    const gate: GateConfig = { total_saving: { share: 0.01 }, rules: [FIRST.rule] };
+    expect(evaluateGate(noStep, gate)).toMatchObject({ outcome: 'fail', limits: ['rules'] });
+    expect(evaluateGate(noStep, { total_saving: { share: 0.01 } })?.outcome).toBe('neutral');
+    const slower = { ...REPORT, comparison: comparison('en') };
+    const all: GateConfig = { severity: 'high', total_saving: { ms: 1 }, rules: [SECOND.rule, FIRST.rule], regression: { share: 0.01 } };
+    expect(evaluateGate(slower, all)?.limits).toEqual(expect.arrayContaining(['severity', 'total_saving', 'regression']));
+    expect(evaluateGate(REPORT, { regression: { share: 0.01 } })?.outcome).toBe('neutral');
+  });
 });
