@@ -59,8 +59,8 @@ describe('the words of the interface', () => {
   it('has no word that nothing says', () => {
     const sources = [
       ...readdirSync(TEMPLATES).map((file) => readFileSync(new URL(file, TEMPLATES), 'utf8')),
-      ...readdirSync(SOURCES)
-        .filter((file) => file !== 'words.ts')
+      ...readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
+        .filter((file) => file.endsWith('.ts') && file !== 'words.ts')
         .map((file) => readFileSync(new URL(file, SOURCES), 'utf8')),
     ].join('\n');
     const built = [...sources.matchAll(/`([a-z-]+(?:\.[a-z-]+)*\.)\$\{/g)].map((match) => match[1]!);
