@@ -162,6 +162,11 @@ describe('loud', () => {
       ['profiler-without-step profile a.py:5'],
     ],
     [
+      '… made before it is entered',
+      `${PROFILE}prof = profile(schedule=schedule(wait=1, active=3))\nwith prof:\n    train()`,
+      ['profiler-without-step profile a.py:4'],
+    ],
+    [
       '… skip_first',
       `${PROFILE}with profile(schedule=schedule(wait=0, active=3, skip_first=10)) as p:\n    train()`,
       ['profiler-without-step profile a.py:4'],
@@ -350,6 +355,7 @@ describe('quiet', () => {
     ['a profiler with step', `${PROFILE}with profile(schedule=schedule(wait=1, active=3)) as prof:\n    for x in l:\n        prof.step()`],
     ['a profiler that is handed on', `${PROFILE}with profile(schedule=schedule(wait=1, active=3)) as prof:\n    train(model, prof)`],
     ['a profiler that is returned', `${PROFILE}def make():\n    return profile(schedule=schedule(wait=1, active=3))`],
+    ['a profiler that another file runs', `${PROFILE}prof = profile(schedule=schedule(wait=1, active=3))`],
     [
       'a profiler in an attribute',
       `${PROFILE}class T:\n    def f(self):\n        self.prof = profile(schedule=schedule(wait=1, active=3))`,

@@ -2,7 +2,7 @@ import type { Occurrence } from '../../model/code.ts';
 import { argumentOf, type PyCall } from '../../source/calls.ts';
 import { bindingsFor } from '../../source/names.ts';
 import { ascend, descend, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
-import { certainCalls, isGuarded, isSwitched, madeBy, type NpuFile, once, siteOf } from './npu-file.ts';
+import { certainCalls, isGuarded, isSwitched, madeBy, type NpuFile, once, scopeOf, siteOf } from './npu-file.ts';
 
 const OWN = 'torch_npu.profiler.profile';
 const FOREIGN = ['torch.profiler.profile', 'torch.profiler.profiler.profile'];
@@ -69,6 +69,7 @@ function isSteppedSomewhere(file: NpuFile, call: PyCall): boolean {
       (node) => textOf(module, node),
     ),
   ).get(name);
+  let isRun = target.parent?.kind === 'as_pattern_target' || scopeOf(target).kind === 'function_definition';
   for (const node of (named ?? []).slice(0, MAX_MENTIONS)) {
     if (node === target) continue;
     const parent = node.parent;
@@ -77,10 +78,12 @@ function isSteppedSomewhere(file: NpuFile, call: PyCall): boolean {
       const member = textOf(module, partsOf(parent)[1]!);
       const isCalled = parent.parent?.kind === 'call' && parent.parent.children[0] === parent;
       if (member === 'step' || !isCalled) return true;
-    } else if (parent?.kind === 'attribute') continue;
-    else if (!isBinding(parent, node)) return true;
+      isRun ||= member === 'start';
+    } else if (parent?.kind === 'with_item') isRun = true;
+    else if (parent?.kind !== 'attribute' && !isBinding(parent, node)) return true;
   }
-  return false;
+  // A profiler that this file only makes is another file's to run.
+  return !isRun;
 }
 
 function isBinding(parent: PyNode | null, node: PyNode): boolean {
