@@ -6,6 +6,7 @@ import { renderCheck } from '../../src/render/check.ts';
 import { renderComment } from '../../src/render/comment.ts';
 import { baseLine, lacksBaseline, sparkline, trendLine, trendRows } from '../../src/render/trend.ts';
 import { profileMetrics } from '../../src/report/profile-metrics.ts';
+import { gfm } from './page.ts';
 import { caseB, caseC, comparison } from './reports.ts';
 
 const HOUR = 3600 * 1000;
@@ -81,6 +82,23 @@ describe('the course of a job', () => {
       expect(text).toContain(
         lang === 'en' ? '| Step time | 742\u00a0ms (741\u00a0ms … 743\u00a0ms) | 812\u00a0ms | `▁▁▁█` |' : '| 迭代耗时 |',
       );
+    }
+  });
+
+  it('keeps a hostile branch name in code', () => {
+    const c = caseC('en');
+    const branch = '`x`|<img src=x>[a](http://evil.example) @team';
+    const report = withTrend(c.report, [741, 742, 743]);
+    const of = comparison('en');
+    const baseline = { ...of.baseline, commit: { ...commit, branch, baseRef: branch, isFallback: true, commitsBefore: 2 } };
+    const view = {
+      ...c,
+      report: { ...report, comparison: { ...of, baseline }, views: { trend: { ...(report.views.trend as object), branch } } },
+    };
+    for (const markdown of [renderComment(view), renderCheck({ comment: view, annotatable: () => false }).text]) {
+      const html = gfm.render(markdown);
+      expect(html).toContain('team');
+      expect(html).not.toMatch(/<img|href="http:\/\/evil|<\/code>[^<]*@team/);
     }
   });
 
