@@ -95,6 +95,7 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
   input.onProgress?.({ phase: 'diagnose', done: 0, total: 1 });
   const job = jobFacts(usable, otherRanks, { batch, ...comparing(baseline, options) });
   const code = input.source === null ? null : codeFacts(input.source);
+  if (input.source !== null) await readAhead(input.source);
   const outcomes = outcomesOf(job, options, code);
   const source = await sourceFor(input, outcomes);
   const advised: Advised[] = [];
@@ -110,15 +111,15 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
   });
   if (options.timeline === true) report.views.timeline = timelineView(job, report);
   settleEdits(advised);
-  const patch = source === null ? null : patchOf(report.findings, source);
-  if (patch !== null) report.patch = patch;
   for (const rule of RULES.filter((r) => options.disabledRules.includes(r.id))) {
     const off: L10n = { en: 'switched off in the configuration', zh: '已在配置中关闭' };
     report.checked.push({ rule: rule.id, outcome: 'notApplicable', reason: off[options.lang] });
   }
   const known = acknowledge(report, { acknowledgements: [], mutes: options.mutes ?? [], today: new Date().toISOString().slice(0, 10) });
+  const open = known.findings.filter(({ acknowledged }) => acknowledged === undefined);
+  const patch = source === null ? null : patchOf(open, source);
   input.onProgress?.({ phase: 'diagnose', done: 1, total: 1 });
-  return { ...known, gate: evaluateGate(known, options.gate) };
+  return { ...known, gate: evaluateGate(known, options.gate), ...(patch === null ? {} : { patch }) };
 }
 
 /** The source, with the files that the frames of the findings name and that were not read. */

@@ -20,30 +20,33 @@ const MAX_MERGES = 24;
  * memory in one `DataLoader(…)`) become one. What cannot be joined is offered once and shown for the rest.
  */
 export function settleEdits(advised: readonly Advised[]): void {
-  const taken: { edit: Edit; owner: Recommendation; index: number }[] = [];
+  const taken: { edit: Edit; owner: Advised; index: number }[] = [];
   let merges = 0;
   for (const one of advised) {
-    const { edits } = one.recommendation;
+    const { edits, preconditions } = one.recommendation;
     for (let i = 0; i < edits.length; i++) {
       const edit = edits[i]!;
       const clash = taken.filter(({ edit: other }) => overlap(other, edit));
       const [first, ...more] = clash;
       if (first === undefined) {
-        taken.push({ edit, owner: one.recommendation, index: i });
+        taken.push({ edit, owner: one, index: i });
         continue;
       }
       const isSame = more.length === 0 && first.edit.startLine === edit.startLine && first.edit.after === edit.after;
       const mayMerge = !isSame && more.length === 0 && first.edit.kind === edit.kind && merges < MAX_MERGES;
-      const merged = mayMerge ? mergedEdit(first.edit, one) : null;
+      // The second may not know the first: what a review of the code has found is bound to the text it has read.
+      const merged = mayMerge ? (mergedEdit(first.edit, one) ?? mergedEdit(edit, first.owner)) : null;
       if (mayMerge) merges++;
       const isFree = merged !== null && taken.every((other) => other === first || !overlap(other.edit, merged));
       if (merged !== null && isFree) {
-        first.owner.edits[first.index] = merged;
+        const { recommendation } = first.owner;
+        recommendation.edits[first.index] = merged;
+        recommendation.preconditions = [...new Set([...recommendation.preconditions, ...preconditions])];
         first.edit = merged;
         edits[i] = { ...merged, kind: 'comment-only' };
       } else if (clash.some(({ edit: other }) => other.kind === 'suggestion')) {
         edits[i] = { ...edit, kind: 'comment-only' };
-      } else if (edit.kind === 'suggestion') taken.push({ edit, owner: one.recommendation, index: i });
+      } else if (edit.kind === 'suggestion') taken.push({ edit, owner: one, index: i });
     }
   }
 }

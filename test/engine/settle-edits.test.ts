@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Advised, patchOf, settleEdits } from '../../src/engine/settle-edits.ts';
+import { codeFacts } from '../../src/facts/code/index.ts';
 import type { RemedyContext } from '../../src/model/remedy.ts';
 import type { Edit, Finding, Recommendation } from '../../src/model/report.ts';
 import type { SourceTree } from '../../src/model/source-tree.ts';
@@ -7,12 +8,12 @@ import { REMEDIES } from '../../src/remedies/index.ts';
 import { applied, repository } from '../remedies/repository.ts';
 import { contextOf, findingOf } from '../remedies/situations.ts';
 
-function advisedOf(id: string, params: RemedyContext['params'], source: SourceTree): Advised {
+function advisedOf(id: string, params: RemedyContext['params'], source: SourceTree, sites: RemedyContext['sites'] = []): Advised {
   const remedy = REMEDIES.get(id)!;
-  const context = contextOf({ params, source });
+  const context = contextOf({ params, source, ...(sites === undefined ? {} : { sites }) });
   const finding = findingOf() as Finding;
   const edits = [...remedy.advise(finding, context)!.edits];
-  const recommendation = { remedy: id, edits } as unknown as Recommendation;
+  const recommendation = { remedy: id, edits, preconditions: [id] } as unknown as Recommendation;
   return { recommendation, finding: { ...finding, recommendations: [recommendation] }, remedy, context };
 }
 
@@ -53,6 +54,22 @@ describe('changes of one call become one', () => {
     const [first, ...more] = offered(settled(source, WORKERS, PINNED));
     expect(more).toEqual([]);
     expect(applied(source, first!)).toContain(BOTH);
+  });
+
+  test('what has to hold for either has to hold for both', () => {
+    const [first] = settled(repository({ 'train.py': TRAIN }), WORKERS, PINNED);
+    expect(first!.recommendation.preconditions).toEqual(['dataloader-workers', 'batch-transfer']);
+  });
+
+  test('a correction that knows only the old text is joined as well', () => {
+    const text =
+      'import torch\nimport torch_npu\nfrom torch.nn.parallel import DistributedDataParallel as DDP\nrank = torch.distributed.get_rank()\nlocal_rank = int(os.environ["LOCAL_RANK"])\nm = DDP(m, device_ids=[rank])\n';
+    const source = repository({ 'train.py': text });
+    const [buffers] = settled(source, ['broadcast-buffers-off', { broadcasts: 8 }]);
+    const { kind, name, site } = codeFacts(source).migration.occurrences.find((found) => found.kind === 'global-rank')!;
+    const fix = advisedOf('fix-for-npu', { kind, name }, source, [site]);
+    settleEdits([buffers!, fix]);
+    expect(offered([buffers!, fix]).map(({ after }) => after)).toEqual(['m = DDP(m, device_ids=[local_rank], broadcast_buffers=False)']);
   });
 
   test('without a diff they are one change that is shown', () => {
