@@ -9,12 +9,13 @@ import {
   type RunHandle,
   startLoopbackGitHub,
 } from '../../lab/loopback-github/index.ts';
-import { simulate, writeProfiles } from '../../lab/simulator/index.ts';
 import { variableOf } from '../../src/app/action/inputs.ts';
 import { describeFailure, runAction } from '../../src/app/action/main.ts';
 import { createGitHub } from '../../src/github/client.ts';
 import { createLogger } from '../../src/github/log.ts';
+import { factsToJson } from '../../src/model/facts-json.ts';
 import { Report } from '../../src/model/report.ts';
+import { simulated } from '../support/simulated.ts';
 import { makeZip } from './support/zip.ts';
 
 let hub: LoopbackGitHub;
@@ -27,10 +28,8 @@ const log = createLogger('silent');
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'npu-advisor-action-'));
   hub = await startLoopbackGitHub({ app: { id: 4242, slug: 'some-bot', webhookSecret: 'x'.repeat(40) } });
-  await writeProfiles(simulate({ ranks: 2, steps: 3, faults: [{ kind: 'slow-loader' }] }), join(root, 'prof'));
-  const { digest } = await import('../../src/cli/digest.ts');
   facts = join(root, 'facts.json');
-  await digest([join(root, 'prof')], facts, 'en');
+  writeFileSync(facts, factsToJson((await simulated({ ranks: 2, layers: 1, steps: 6, seed: 1, faults: [{ kind: 'slow-loader' }] })).ranks));
 });
 afterAll(async () => {
   await hub.close();
@@ -153,8 +152,10 @@ describe('the action', () => {
       conclusion: 'success',
     });
     repository.addArtifact(base, { name: 'ascend-profile', zipBuffer: zip() });
-    const token = await tokenFor(repository, WRITE);
-    const first = await runStep(repository, event, { token });
+    const marker = `<!-- npu-advisor:v1 app=github-actions pr=${pull.number} -->`;
+    const planted = repository.comment(pull, 'mallory', `${marker}\nmine`);
+    const earlier = repository.comment(pull, 'some-bot[bot]', `${marker}\nas of the run before`, { type: 'Bot' });
+    const first = await runStep(repository, event, { token: await tokenFor(repository, WRITE) });
     expect(first.code, first.log).toBe(1);
     expect(first.outputs).toMatchObject({ verdict: 'causes', conclusion: 'failure', findings: expect.stringMatching(/^[1-9]/) });
     expect(Number(first.outputs['saving-ms'])).toBeGreaterThan(1);
@@ -165,14 +166,15 @@ describe('the action', () => {
     expect(first.log).toMatch(/^::error title=门禁不通过::/m);
     expect(first.log).toContain('.github/npu-advisor.yml (main)');
 
-    const second = await runStep(repository, event, { token, comment: 'always' });
-    expect(second.code).toBe(1);
+    // The comment of the run before is edited; a stranger's that begins like it is left alone.
     const { comments } = hub.view(pull);
-    expect(comments).toHaveLength(1);
-    expect(comments[0]!.body).toMatch(/^<!-- npu-advisor:v1 app=github-actions pr=\d+ -->\n/);
-    expect(comments[0]!.body).toContain(`${hub.url}/acme/one/actions/runs/77`);
+    expect(comments.map(({ id }) => id)).toEqual([planted.id, earlier.id]);
+    expect(comments[0]!.body).toBe(`${marker}\nmine`);
+    const { body } = comments[1]!;
+    expect(body.startsWith(`${marker}\n`)).toBe(true);
+    expect(body).toContain(`${hub.url}/acme/one/actions/runs/77`);
     // Nobody is there who would hear a command.
-    expect(comments[0]!.body + first.summary).not.toContain('/npu-advise');
+    expect(body + first.summary).not.toContain('/npu-advise');
     const blobs = hub.journal.filter(({ host }) => host === 'blob');
     expect(blobs.length).toBeGreaterThan(0);
     expect(blobs.every(({ authorization }) => !authorization)).toBe(true);
@@ -198,6 +200,7 @@ describe('the action', () => {
     const run = await runStep(repository, event, { path: facts, lang: 'en' });
     expect(run).toMatchObject({ code: 0, outputs: { verdict: 'causes', conclusion: 'neutral' } });
     expect(run.summary).toContain('Data loader starves');
+    expect(run.log).toContain('there is no token');
 
     const written = join(root, 'again.json');
     const digested = await runStep(repository, event, { path: facts, digest: written });

@@ -8,7 +8,7 @@ import { matchesAny } from '../../config/glob.ts';
 import { type JobSettings, jobOfArtifact, jobsOf, touchedJobs } from '../../config/jobs.ts';
 import { mergeLayers, parseConfig, type Unusable } from '../../config/parse.ts';
 import { resolveLayers } from '../../config/resolve.ts';
-import type { Config } from '../../config/schema.ts';
+import { type Config, DEFAULT_CONFIG } from '../../config/schema.ts';
 import { VERSION } from '../../engine/version.ts';
 import { type Artifact, chooseArtifacts, listArtifacts } from '../../github/artifacts.ts';
 import { createTokenClient, type Octokit, statusOf } from '../../github/client.ts';
@@ -184,10 +184,11 @@ async function readSettings({ inputs, place, octokit, pulls, say }: Run): Promis
   }
   const ref = pulls[0]?.baseRef ?? place.defaultBranch ?? place.headSha;
   const { owner, name } = place.repository;
-  const layers =
-    octokit === null
-      ? { ok: true as const, value: [] }
-      : await resolveLayers(settingsReader(octokit, place.repository), { owner, repo: name, ref }, CATALOG);
+  if (octokit === null) {
+    say(text('no-token', inputs.lang ?? 'en'));
+    return DEFAULT_CONFIG;
+  }
+  const layers = await resolveLayers(settingsReader(octokit, place.repository), { owner, repo: name, ref }, CATALOG);
   if (!layers.ok) return layers;
   const merged = mergeLayers(
     layers.value.map(({ layer }) => layer),

@@ -4,6 +4,10 @@ import type { L10n, Lang, ParamValue } from '../../model/lang.ts';
 const TEXTS = {
   settings: { en: 'Settings: {files:text}', zh: '配置：{files:text}' },
   'no-settings': { en: 'Settings: none found at {ref:text}, the defaults apply', zh: '配置：在 {ref:text} 未找到，使用默认值' },
+  'no-token': {
+    en: 'Settings: not looked for, there is no token; the defaults apply, without a gate',
+    zh: '配置：没有令牌，未查找；使用默认值，不设门禁',
+  },
   'settings-invalid': {
     en: 'The settings cannot be used; nothing is analysed until they are repaired',
     zh: '配置无法使用；修复之前不做分析',
