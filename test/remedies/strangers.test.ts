@@ -176,6 +176,19 @@ class Samples:
     files: { 'train.py': `${LOADER}loaders = [DataLoader(sets[i], batch_size=8, num_workers=4) for i in range(3)]\n` },
   },
   {
+    remedy: 'batch-transfer',
+    what: 'a part of the batch may be of a class with its own way to the card',
+    files: {
+      'lists.py': 'class ImageList:\n    def to(self, device):\n        return ImageList(self.tensors.to(device))\n',
+      'train.py': `${LOADER}
+loader = DataLoader(dataset, num_workers=4, pin_memory=True)
+for images, targets in loader:
+    images = images.to(device)
+    model(images, targets).backward()
+`,
+    },
+  },
+  {
     remedy: 'set-environment',
     what: 'the line has the value already',
     params: { kind: 'symptom', name: 'ASCEND_GLOBAL_LOG_LEVEL' },

@@ -4,7 +4,7 @@ import { keywordSteps } from '../../source/edit-call.ts';
 import type { CallSite } from '../../source/find-in-tree.ts';
 import { namesOf } from '../../source/names.ts';
 import { pythonFilesWith } from '../../source/python-files.ts';
-import { isAside } from '../../source/readable-paths.ts';
+import { isAside, isPython } from '../../source/readable-paths.ts';
 import { descend, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
 import { frameworksOf } from './frameworks.ts';
 import { isTrainingFile, loaderNames } from './loaders.ts';
@@ -14,6 +14,9 @@ import type { Proposal } from './offers.ts';
 /** `x.to(…)` takes types and layouts, too; only what reads like a card is a copy to it. */
 const CARD =
   /^(["'](npu|cuda)(:\d+)?["']|(\w+\.)*\w*(device|dev|gpu|npu|local_rank|rank|card)\w*(\[["']?\w+["']?\])?|torch\.device\(.*\))$/i;
+
+/** A class with a way of its own to the card. */
+const OWN_COPY = /\bdef (to|npu|cuda)\s*\(\s*self\b/;
 
 /** Copies of batches to the card in loops over a training loader, without `non_blocking`; in files of the profile where it names any. */
 export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], proven: readonly string[]): Proposal[] {
@@ -25,6 +28,8 @@ export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], p
   );
   const frameworks = frameworksOf(tree);
   const reachesCuda = frameworks.has('transferToNpu');
+  // Parts of a batch may be of such a class: pinning passes them by, and their method need not take the keyword.
+  const hasOwnClass = tree.paths.some((path) => isPython(path) && OWN_COPY.test(tree.read(path) ?? ''));
   // Their loaders hand out batches that are on the card already.
   const isCopiedBefore = frameworks.has('accelerate') || frameworks.has('hfTrainer') || frameworks.has('lightning');
   const copies = modules.flatMap((module) =>
@@ -46,7 +51,7 @@ export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], p
           module,
           node: call.node,
           steps,
-          isSafe: isTensor && runs && !isCopiedBefore && !isChanged(module, loop, call.node, receiver, root),
+          isSafe: isTensor && runs && !isCopiedBefore && !hasOwnClass && !isChanged(module, loop, call.node, receiver, root),
         },
       ];
     }),
