@@ -101,7 +101,7 @@ export default {
     only(
       'report-is-pure',
       'report',
-      ['base/', 'model/', 'facts/', 'replay/', 'config/schema\\.ts$'],
+      ['base/', 'model/', 'facts/', 'replay/', 'config/(schema|glob)\\.ts$'],
       'The report is put together from findings; it reads no file and renders nothing.',
     ),
     only(
