@@ -5,7 +5,7 @@ import { LANGS, type Lang } from '../../src/model/lang.ts';
 import { renderComment } from '../../src/render/comment.ts';
 import type { ReportComment } from '../../src/render/views.ts';
 import { commentPage } from './page.ts';
-import { caseA, caseB, caseC, caseD, caseE } from './reports.ts';
+import { caseA, caseB, caseC, caseD, caseE, caseF } from './reports.ts';
 
 const CHROMIUM = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
 const SHOTS = process.env.RENDER_SHOTS;
@@ -38,7 +38,7 @@ describe.skipIf(!existsSync(CHROMIUM))('a comment on the page', () => {
     return { ...a, report: { ...a.report, findings, gate } };
   };
 
-  const cases = { a: caseA, b: caseB, c: caseC, d: caseD, e: caseE };
+  const cases = { a: caseA, b: caseB, c: caseC, d: caseD, e: caseE, f: caseF };
   const all = Object.entries(cases).flatMap(([name, make]) => LANGS.map((lang) => ({ name, lang, make })));
 
   it.each(LANGS)('stays readable with the longest texts (%s)', async (lang) => {
