@@ -43,12 +43,12 @@ const BAD_FACTS: ReadonlySet<string> = new Set(['bad-facts', 'no-profile']);
 
 const analyseWith: AnalyseArtifact = async (request, { onProgress, signal, onNamed }) => {
   const sources: ProfileSource[] = [];
-  const baseline: { label: string; sources: ProfileSource[] }[] = [];
+  const baseline: { label: string; sources: ProfileSource[]; isOneOfMany: true }[] = [];
   const { keep } = request;
   let kept: (() => Buffer | null) | null = null;
   try {
     for (const path of request.paths) sources.push(await openArchive(path, request.partial.includes(path)));
-    for (const { label, path } of request.baseline ?? []) baseline.push({ label, sources: [await openSource(path)] });
+    for (const { label, path } of request.baseline ?? []) baseline.push({ label, sources: [await openSource(path)], isOneOfMany: true });
     const source = request.source === null ? null : sourceTreeFrom(request.source);
     const report = await analyse({
       sources,

@@ -1,4 +1,5 @@
 import { AdviseError } from '../base/errors.ts';
+import { comparability, pairRanks } from '../compare/comparability.ts';
 import { compareWithGpu } from '../compare/gpu.ts';
 import { type BaselineRun, compareJobs, type Limits, middleRun } from '../compare/index.ts';
 import type { GivenBatch } from '../facts/job/batch.ts';
@@ -15,6 +16,8 @@ import { collectRanks } from './collect-ranks.ts';
 export interface BaselineSource {
   readonly label: string;
   readonly sources: readonly ProfileSource[];
+  /** Nobody asked for this very run: it is left out when it cannot be compared and another can. */
+  readonly isOneOfMany?: boolean;
 }
 
 /** A baseline that was read. */
@@ -35,13 +38,13 @@ const MAX_TRACES = 64;
 
 /** Reads every run down to its facts. Throws AdviseError that names the run when there is nothing to compare with. */
 export async function readBaseline(given: readonly BaselineSource[], options: ReadOptions): Promise<Baseline> {
-  const runs: BaselineRun[] = [];
+  const runs: (BaselineRun & { readonly isOneOfMany: boolean })[] = [];
   const traces: GpuFacts[] = [];
-  for (const { label, sources } of given) {
+  for (const { label, sources, isOneOfMany = false } of given) {
     try {
       const own = await gpuTraces(sources, options.signal);
       if (own.length > 0) traces.push(...own);
-      else runs.push({ label, job: await jobOf(sources, options) });
+      else runs.push({ label, job: await jobOf(sources, options), isOneOfMany });
     } catch (error) {
       if (!(error instanceof AdviseError)) throw error;
       const message = options.lang === 'zh' ? `基线 ${label}：${error.message}` : `baseline ${label}: ${error.message}`;
@@ -52,7 +55,11 @@ export async function readBaseline(given: readonly BaselineSource[], options: Re
     const label = given[0]!.label;
     return { job: null, compare: (job) => compareWithGpu(job, label, traces) };
   }
-  return { job: middleRun(runs).job, compare: (job, limits) => compareJobs(job, runs, limits) };
+  const fitting = (job: JobFacts): readonly BaselineRun[] => {
+    const those = runs.filter((run) => !run.isOneOfMany || comparability(job, run.job, pairRanks(job, run.job)).refusals.length === 0);
+    return those.length === 0 ? runs : those;
+  };
+  return { job: middleRun(runs).job, compare: (job, limits) => compareJobs(job, fitting(job), limits) };
 }
 
 async function jobOf(sources: readonly ProfileSource[], { lang, batch, signal }: ReadOptions): Promise<JobFacts> {

@@ -1,5 +1,5 @@
 /* The engine with a baseline: profile or digest, repeats, what cannot be read, and what the report says. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -25,16 +25,28 @@ afterAll(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-async function compare(head: string, base: readonly string[], options: Partial<EngineOptions> = {}): Promise<Report> {
+async function compare(head: string, base: readonly string[], options: Partial<EngineOptions> = {}, isOneOfMany = false): Promise<Report> {
   const opened = await Promise.all([head, ...base].map((name) => openSource(join(root, name))));
   try {
     const [source, ...runs] = opened;
-    const baseline = runs.map((run) => ({ label: run.label, sources: [run] }));
+    const baseline = runs.map((run) => ({ label: run.label, sources: [run], isOneOfMany }));
     return await analyse({ sources: [source!], options: { ...DEFAULT_OPTIONS, ...options }, source: null, baseline });
   } finally {
     for (const source of opened) await source.close();
   }
 }
+
+test('of runs that nobody asked for by name, those that do not fit are left out where others do', async () => {
+  const moved = factsFromJson(await readFile(join(root, 'plain.json'), 'utf8')).map((rank) => ({
+    ...rank,
+    settings: { ...rank.settings, soc: 'Ascend910A' },
+  }));
+  await writeFile(join(root, 'moved.json'), factsToJson(moved));
+  expect((await compare('plain.json', ['plain.json', 'moved.json'])).comparison?.verdict).toBe('incomparable');
+  const { comparison } = await compare('plain.json', ['plain.json', 'moved.json'], {}, true);
+  expect(comparison).toMatchObject({ verdict: 'noise', baseline: { runs: [{ label: 'plain.json' }] } });
+  expect((await compare('plain.json', ['moved.json'], {}, true)).comparison?.verdict).toBe('incomparable');
+});
 
 describe('a slower job', () => {
   test('keeps the schema, its sums and every rule exactly once', async () => {
