@@ -2,14 +2,15 @@ import { quoteLiteral } from '../base/phrase.ts';
 import { nearestName } from '../config/nearest.ts';
 import type { L10n, Lang } from '../model/lang.ts';
 import { BODY_BUDGET, fitSections } from '../render/budget.ts';
+import { publicPath } from '../render/comment.ts';
 import { explainFinding, type Places } from '../render/details.ts';
 import { cell, code, joinMarkdown, markdown, prose } from '../render/escape.ts';
 import { word } from '../render/words.ts';
 import { defineCommand, type RuleFacts } from './command.ts';
 import { findFinding, isReference } from './find-finding.ts';
 
-/** Places as they may be shown: the path within the repository, no addresses. */
-const PLACES: Places = { path: (path) => path, url: () => null };
+/** Places as they may be shown: not where on the runner a file lay, and no addresses. */
+const PLACES: Places = { path: publicPath, url: () => null };
 
 function describeRule(rule: RuleFacts, lang: Lang): string {
   const say = (en: string, zh: string): string => (lang === 'en' ? en : zh);
