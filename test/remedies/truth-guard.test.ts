@@ -284,6 +284,7 @@ describe('texts', () => {
       .map((path) => `${folder}/${path}`);
   const files = [
     'README.md',
+    'README.zh.md',
     'CONTRIBUTING.md',
     ...filesOf('docs', /\.md$/),
     ...filesOf('src/rules', /\.(ts|md)$/),
