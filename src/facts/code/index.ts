@@ -10,7 +10,14 @@ import { CALL_WORDS, callOccurrences, NAME_WORDS, nameOccurrences } from './name
 import { isForeign, type NpuFile, npuFileOf, speaksToNpus } from './npu-file.ts';
 import { profilingOccurrences } from './profiling.ts';
 import { mayRewrite, rewriteOccurrences } from './rewrites.ts';
-import { formatOccurrences, fusedOccurrences, gradientOccurrences, precisionOccurrences, scriptOccurrences } from './training.ts';
+import {
+  formatOccurrences,
+  fusedOccurrences,
+  gradientOccurrences,
+  mayTrainInHalf,
+  precisionOccurrences,
+  scriptOccurrences,
+} from './training.ts';
 import { pinnedVersion, versionOccurrences } from './versions.ts';
 
 /** Findings of one kind in one repository; more are of the same making. */
@@ -109,11 +116,11 @@ const CHECKS: readonly Check[] = [
     mayMatter: (text) => /\bget_rank\b|["']RANK["']|init_process_group/.test(text) && /device_ids|set_device|npu:\{|cuda:\{/.test(text),
     find: rankOccurrences,
   },
-  { mayMatter: (text) => /\bprofile\(|\bprofiler\b/.test(text), find: profilingOccurrences },
-  { mayMatter: (text) => text.includes('autocast') && text.includes('.backward('), find: precisionOccurrences },
+  { mayMatter: (text) => /\bprofile\(/.test(text) && text.includes('profiler'), find: profilingOccurrences },
+  { mayMatter: mayTrainInHalf, find: precisionOccurrences },
   { mayMatter: (text) => text.includes('GradScaler') && /\bfused\b/.test(text), find: fusedOccurrences },
   { mayMatter: (text) => text.includes('set_to_none') && text.includes('NpuFused'), find: gradientOccurrences },
-  { mayMatter: (text) => /npu_format_cast|allow_internal_format/.test(text), find: formatOccurrences },
+  { mayMatter: (text) => /npu_format_cast|allow_internal_format\s*=\s*True/.test(text), find: formatOccurrences },
   { mayMatter: (text) => text.includes('transfer_to_npu') && /\bscript(_method)?\b/.test(text), find: scriptOccurrences },
 ];
 

@@ -61,6 +61,10 @@ function* mentionsOf(file: NpuFile): Generator<Mention> {
 /** Last parts that are ordinary words need their module beside them. */
 const ORDINARY: Readonly<Record<string, string>> = {
   data: 'torch_npu\\.utils\\b.*\\bdata',
+  amp: '(?<!\\b(?:cuda|npu|torch)\\.)amp',
+  Mish: 'contrib\\b.*\\bMish',
+  SiLU: 'contrib\\b.*\\bSiLU',
+  Swish: 'contrib\\b.*\\bSwish',
   pipeline: 'contrib\\b.*\\bpipeline',
   profile: 'npu\\.profile',
   NPU: 'ProfilerActivity',
@@ -72,7 +76,7 @@ const ALL = [...UNKNOWN.keys(), ...DEPRECATED_NAMES.keys(), ...REMOVED_NAMES.key
 
 /** Without one of these words a file mentions none of the names. */
 export const NAME_WORDS = new RegExp(
-  `\\b(?:${[...new Set([...ALL, 'apex'].map(lastPart))].map((part) => ORDINARY[part] ?? part).join('|')})\\b`,
+  `\\b(?:${[...new Set([...ALL.filter((name) => listed(name, ALL) === name), 'apex'].map(lastPart))].map((part) => ORDINARY[part] ?? part).join('|')})\\b`,
 );
 
 /** Names told of one file. */

@@ -46,12 +46,16 @@ function isHalf(file: NpuFile, call: PyCall): boolean {
   return ['torch.float16', 'torch.half'].includes(certainName(file, dtype.value) ?? '');
 }
 
+/** A training loop under autocast, without a word of scaling: whoever scales, then the question is not ours. */
+export function mayTrainInHalf(text: string): boolean {
+  return (
+    text.includes('autocast') && text.includes('.backward(') && !/scal(er|e_|ing)|loss_?scale|\bscale\(/i.test(text) && !LOOPS.test(text)
+  );
+}
+
 /** Gradients of float16 that nothing keeps from vanishing. */
 export function precisionOccurrences(file: NpuFile): Occurrence[] {
   const { module } = file;
-  // Any word of scaling in the file, whoever does it, and the question is not ours.
-  if (/scal(er|e_|ing)|loss_?scale|\bscale\(/i.test(module.text) || LOOPS.test(module.text)) return [];
-  if (!/\.backward\(/.test(module.text)) return [];
   const optimizers = findMethodCalls(module, ['step']).filter((call) => /optim|^opt\b/i.test(call.written));
   if (optimizers.length === 0) return [];
   const found: Occurrence[] = [];
