@@ -304,6 +304,16 @@ describe('other commands', () => {
     expect(replies(pull).at(-1)).toContain('posted already');
   });
 
+  it('that fail on every try say so once, with the number of the log', async () => {
+    const repository = repositoryWith('lang: en\n');
+    const pull = openPull({ repository });
+    const fault = jobs.hub.fault({ match: /^GET \S*\/commits\/\w+\/check-runs|^GET \S*\/actions\/runs/, status: 500, times: 1000 });
+    expect(await say(repository, pull, 'alice', '/npu-advise status')).toBe('confused');
+    fault.times = 0;
+    expect(replies(pull)).toHaveLength(1);
+    expect(replies(pull)[0]).toMatch(/did not work after several tries\. .* under `[0-9a-f]{8}`/);
+  });
+
   it('are edited by nobody and answered once when the delivery comes twice', async () => {
     const repository = repositoryWith('lang: zh\n');
     const pull = openPull({ repository });

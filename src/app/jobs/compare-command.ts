@@ -1,5 +1,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { AdviseError } from '../../base/errors.ts';
 import { quoteLiteral } from '../../base/phrase.ts';
 import type { ComparedBase } from '../../commands/command.ts';
 import { type JobSettings, jobKeyOf, jobsOf } from '../../config/jobs.ts';
@@ -112,6 +113,10 @@ async function analyseKept(deps: Dependencies, head: KeptProfile, baseline: Base
     return await deps.analysisSlot(() =>
       deps.analysis.analyse({ paths: [path], partial: [], baseline: runs, keep: null, options, source: null }, { signal: deps.signal }),
     );
+  } catch (error) {
+    // Facts of another version, or too much of them: nothing that another try changes.
+    if (error instanceof AdviseError && !deps.signal.aborted) return null;
+    throw error;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -470,6 +470,30 @@ async function handleTask(deps: Dependencies, request: WorkRequest): Promise<str
   return task.kind;
 }
 
+/** After the last try: whoever asked is told, and a check that GitHub has reset says again what it said. */
+async function giveUpTask(deps: Dependencies, request: WorkRequest, correlationId: string): Promise<void> {
+  const { task } = TaskRequest.parse(request.payload);
+  if (task.kind === 'rerun') {
+    const { installationId, repository, headSha } = task;
+    await sayAgain(deps, { target: { installationId, repository }, sha: headSha, pr: 0 });
+  }
+  if (task.kind !== 'comment') return;
+  const { installationId, repository, pr, commentId, actor } = task;
+  const target: Target = { installationId, repository };
+  const octokit = await deps.github.client(installationId, repository, PERMISSIONS.command);
+  await react(octokit, repository, commentId, 'confused');
+  const pull = await readPullRequest(octokit, repository, pr);
+  if (pull === null) return;
+  const settings = await readSettings(deps, target, pull.baseRef, octokit).catch(() => null);
+  const lang = settings?.ok === true ? settings.value.lang : 'en';
+  const text =
+    lang === 'en'
+      ? `That did not work after several tries. The operator finds the reason in the log under \`${correlationId}\`.`
+      : `多次尝试后仍未成功。运维人员可在日志中按 \`${correlationId}\` 查到原因。`;
+  const app = await deps.github.identity();
+  await giveReply(deps, octokit, target, { pr, app, commentId, place: 'failed', about: `failed ${commentId}`, text, actor, lang });
+}
+
 /** Works off everything that is pending for a subject. */
 export async function handleSubject(deps: Dependencies, subject: string): Promise<void> {
   const settle = createSettle(deps, subject);
@@ -482,7 +506,7 @@ export async function handleSubject(deps: Dependencies, subject: string): Promis
         await settle(
           same,
           () => handleTask(deps, same[0]!),
-          async () => {},
+          (correlationId) => giveUpTask(deps, same[0]!, correlationId),
         );
       }
   }

@@ -14,7 +14,7 @@ interface Reply {
   readonly app: AppIdentity;
   readonly commentId: number;
   /** Which command of the comment. */
-  readonly place: number | 'limit';
+  readonly place: number | 'limit' | 'failed';
   /** The command with its arguments: the same question again. */
   readonly about: string;
   readonly text: string;
