@@ -19,7 +19,9 @@ export function jobsOf(config: Config): readonly JobSettings[] {
   return Object.entries(config.jobs).map(([name, { paths = null, baseline = null, ...own }]) => {
     const said = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
     const artifacts = [`ascend-profile-${name}*`, `npu-profile-${name}*`];
-    return { name, paths, baseline, config: { ...config, artifacts, ...said, jobs: null } };
+    // Which job a file, a release or an attachment belongs to only the job itself can say.
+    const elsewhere = { files: [], release: null, attachments: false };
+    return { name, paths, baseline, config: { ...config, ...elsewhere, artifacts, ...said, jobs: null } };
   });
 }
 

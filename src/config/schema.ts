@@ -94,6 +94,7 @@ export const JobEntry = z.strictObject({
     .optional()
     .describe('Names of its artifacts. Without: `ascend-profile-NAME*` and `npu-profile-NAME*`.'),
   workflows: z.array(Pattern).min(1).max(50).nullable().optional().describe('Workflow files its artifacts are taken from.'),
+  files: z.array(Pattern).max(20).optional().describe('Profiles of it that a pull request adds or changes as files of the repository.'),
   on_missing: OnMissing.optional().describe('Conclusion of the check when its profile did not arrive.'),
   thresholds: Thresholds.optional().describe('Options of single rules.'),
   disabled_rules: DisabledRules.optional().describe('Rules that are not run.'),
@@ -206,7 +207,7 @@ export const ConfigSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe(
-      'Several training jobs in one repository, by name; each with `paths`, `artifacts`, `workflows`, `on_missing`, `thresholds`, `disabled_rules`, `job`, `gate`, `baseline` of its own. One comment and one check tell of all of them. null: one job.',
+      'Several training jobs in one repository, by name; each with `paths`, `artifacts`, `workflows`, `files`, `on_missing`, `thresholds`, `disabled_rules`, `job`, `gate`, `baseline` of its own. One comment and one check tell of all of them. null: one job.',
     ),
 });
 

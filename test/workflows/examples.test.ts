@@ -2,10 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { validateAction, validateWorkflow } from '@action-validator/core';
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, it, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { INPUTS } from '../../src/app/action/inputs.ts';
 import { parsePython } from '../../src/source/python-parser.ts';
+
+// It says of every `paths` that it does not check patterns.
+vi.spyOn(console, 'warn').mockImplementation(() => undefined);
 
 const ROOT = join(import.meta.dirname, '../..');
 const FOLDER = join(ROOT, 'examples/workflows');

@@ -11,7 +11,7 @@ import { asAccepted } from './accepted.ts';
 import { buttons, concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { findElsewhere } from './find-elsewhere.ts';
-import { findProfile, findWanted, type Search } from './find-profile.ts';
+import { findProfile, findWanted, listsOf, type Search } from './find-profile.ts';
 import { type Analysis, failure, noProfile, sourceOf, tellProfile } from './make-report.ts';
 import { QUEUE_PR } from './merge-queue.ts';
 import { startProgress } from './progress.ts';
@@ -131,7 +131,11 @@ async function analyseJobs(
   if (touched.length === 0) return sayUntouched(untouched);
 
   let found: { job: JobSettings; search: Search }[] = [];
-  for (const job of touched) found.push({ job, search: onlyOf(job, jobs, await searchFor(octokit, analysis, job.config)) });
+  const lists = listsOf(octokit, target, headSha);
+  for (const job of touched) {
+    const isOwn = (artifact: string): boolean => (jobOfArtifact(jobs, artifact) ?? jobs[0]) === job;
+    found.push({ job, search: await searchFor(octokit, analysis, job.config, { lists, isOwn }) });
+  }
   // Who points at one upload asks for nothing else.
   const there = found.filter(({ search }) => search.kind === 'found');
   if (isCurious || (wanted !== null && there.length > 0)) found = there;
@@ -171,24 +175,23 @@ async function analyseJobs(
   return 'published';
 }
 
-/** An artifact two jobs could claim belongs to the first of them. */
-function onlyOf(job: JobSettings, jobs: readonly JobSettings[], search: Search): Search {
-  if (search.kind !== 'found') return search;
-  const artifacts = search.candidate.artifacts.filter(({ name }) => (jobOfArtifact(jobs, name) ?? jobs[0]) === job);
-  if (artifacts.length > 0) return { kind: 'found', candidate: { ...search.candidate, artifacts } };
-  return { kind: 'none', reason: { kind: 'no-match', uploaded: search.candidate.uploaded }, workflow: null };
-}
-
 /** The profile to analyse. An upload that was pointed at and is no more there has been deleted since the command was taken. */
-async function searchFor(octokit: Octokit, analysis: Analysis, config: Config): Promise<Search> {
+async function searchFor(
+  octokit: Octokit,
+  analysis: Analysis,
+  config: Config,
+  of: Parameters<typeof findProfile>[3] = {},
+): Promise<Search> {
   const { target, headSha, wanted } = analysis;
   if (wanted === null) {
-    const search = await findProfile(octokit, analysis, config);
+    const search = await findProfile(octokit, analysis, config, of);
     const candidate = search.kind === 'found' ? null : await findElsewhere(octokit, analysis, config);
     return candidate === null ? search : { kind: 'found', candidate };
   }
   const found = await findWanted(octokit, target, headSha, wanted, config);
-  if ('candidate' in found) return { kind: 'found', candidate: found.candidate };
+  const { isOwn = () => true } = of;
+  const artifacts = 'candidate' in found ? found.candidate.artifacts.filter(({ name }) => isOwn(name)) : [];
+  if ('candidate' in found && artifacts.length > 0) return { kind: 'found', candidate: { ...found.candidate, artifacts } };
   return { kind: 'none', reason: { kind: 'no-match', uploaded: [] }, workflow: null };
 }
 

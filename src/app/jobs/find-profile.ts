@@ -37,14 +37,35 @@ export function isRunAccepted(config: Config, run: { path: string; event?: strin
   return config.workflows === null || matchesAny(config.workflows, run.path);
 }
 
+/** What GitHub lists, asked for once however many jobs look through it. */
+export interface Lists {
+  runs(): ReturnType<typeof listRuns>;
+  artifacts(runId: number): Promise<Artifact[]>;
+}
+
+export function listsOf(octokit: Octokit, { repository }: Target, headSha: string): Lists {
+  const artifacts = new Map<number, Promise<Artifact[]>>();
+  let runs: ReturnType<typeof listRuns> | null = null;
+  return {
+    runs() {
+      runs ??= listRuns(octokit, repository, headSha);
+      return runs;
+    },
+    artifacts(runId) {
+      const known = artifacts.get(runId) ?? listArtifacts(octokit, repository, runId);
+      artifacts.set(runId, known);
+      return known;
+    },
+  };
+}
+
 async function inspectRun(
-  octokit: Octokit,
-  target: Target,
+  lists: Lists,
   wanted: Parameters<typeof chooseArtifacts>[1],
   headSha: string,
   run: Pick<RunRef, 'id' | 'name' | 'htmlUrl'>,
 ): Promise<Candidate> {
-  const all = await listArtifacts(octokit, target.repository, run.id);
+  const all = await lists.artifacts(run.id);
   const { id, name, htmlUrl } = run;
   return {
     run: { id, name, htmlUrl, headSha },
@@ -54,22 +75,31 @@ async function inspectRun(
 }
 
 /** The newest run of the commit that uploaded a profile; the one that just finished is asked first. */
-export async function findProfile(octokit: Octokit, { target, headSha, run: finished }: Sought, config: Config): Promise<Search> {
+export async function findProfile(
+  octokit: Octokit,
+  { target, headSha, run: finished }: Sought,
+  config: Config,
+  {
+    lists = listsOf(octokit, target, headSha),
+    isOwn = () => true,
+  }: { readonly lists?: Lists; readonly isOwn?: (artifact: string) => boolean } = {},
+): Promise<Search> {
+  const wanted = ({ name }: Artifact): boolean => matchesAny(config.artifacts, name) && isOwn(name);
   const looked: Candidate[] = [];
   if (finished !== null && isRunAccepted(config, finished)) {
-    const candidate = await inspectRun(octokit, target, config.artifacts, headSha, finished);
+    const candidate = await inspectRun(lists, wanted, headSha, finished);
     if (candidate.artifacts.length > 0) return { kind: 'found', candidate };
     looked.push(candidate);
   }
   let isRunning = false;
-  for (const { run, completed } of await listRuns(octokit, target.repository, headSha)) {
+  for (const { run, completed } of await lists.runs()) {
     if (run.id === finished?.id || !isRunAccepted(config, run)) continue;
     if (!completed) {
       isRunning = true;
       continue;
     }
     if (looked.length >= MAX_RUNS) break;
-    const candidate = await inspectRun(octokit, target, config.artifacts, headSha, run);
+    const candidate = await inspectRun(lists, wanted, headSha, run);
     if (candidate.artifacts.length > 0) return { kind: 'found', candidate };
     looked.push(candidate);
   }
@@ -152,7 +182,7 @@ export async function findWanted(
 
   const uploaded: string[] = [];
   for (const { run } of runs.slice(0, MAX_RUNS)) {
-    const candidate = await inspectRun(octokit, target, sought, headSha, run);
+    const candidate = await inspectRun(listsOf(octokit, target, headSha), sought, headSha, run);
     if (candidate.artifacts.length > 0) return { candidate };
     uploaded.push(...candidate.uploaded);
   }
