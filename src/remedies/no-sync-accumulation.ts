@@ -1,10 +1,12 @@
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
 import type { SourceTree } from '../model/source-tree.ts';
-import { findMethodCalls } from '../source/calls.ts';
+import { findMethodCalls, type PyCall } from '../source/calls.ts';
 import { pythonFilesWith } from '../source/python-files.ts';
 import { isAside } from '../source/readable-paths.ts';
 import { type Framework, frameworksOf } from './reading/frameworks.ts';
+import { isTrainingFile } from './reading/loaders.ts';
+import { loopAround, NO_UPDATE } from './reading/loops.ts';
 import { count } from './reading/params.ts';
 import { type Place, placesOf, provenFiles } from './reading/places.ts';
 import { both, filled, listed, prose } from './wording/bilingual.ts';
@@ -89,19 +91,28 @@ function usesNoSync(tree: SourceTree): boolean {
   );
 }
 
-/** `backward()` calls in loops of files that step the optimizer only now and then (`if … % n`). */
+/**
+ * `backward()` calls of loops that step every optimizer only now and then (`if … % n`). Where one steps in each pass, as the discriminator
+ * of a GAN does, nothing is accumulated.
+ */
 function accumulationLoops(tree: SourceTree, proven: readonly string[]): Place[] {
-  const { modules } = pythonFilesWith(tree, ['.backward('], (path) => !isAside(path) || proven.includes(path));
+  const { modules } = pythonFilesWith(tree, ['.backward('], (path) => proven.includes(path) || (!isAside(path) && isTrainingFile(path)));
   const sites = modules.flatMap((module) => {
-    const isRare = findMethodCalls(module, ['step']).some(({ enclosing }) =>
-      enclosing.some(({ kind, text }) => kind === 'if' && (text ?? '').includes('%')),
-    );
-    if (!isRare) return [];
+    const steps = findMethodCalls(module, ['step']).filter(({ written }) => !NO_UPDATE.test(written));
+    const rare = steps.filter(isNowAndThen).map(({ node }) => loopAround(node));
+    const steady = steps.filter((call) => !isNowAndThen(call)).map(({ node }) => loopAround(node));
     return findMethodCalls(module, ['backward'])
-      .filter(({ enclosing }) => enclosing.some(({ kind }) => kind === 'for' || kind === 'while'))
+      .filter((call) => {
+        const loop = loopAround(call.node);
+        return loop !== null && rare.includes(loop) && !steady.includes(loop) && !isNowAndThen(call);
+      })
       .map((call) => ({ module, call }));
   });
   return placesOf(sites);
+}
+
+function isNowAndThen({ enclosing }: PyCall): boolean {
+  return enclosing.some(({ kind, text }) => kind === 'if' && (text ?? '').includes('%'));
 }
 
 function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {

@@ -268,7 +268,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   if (cure === null) return null;
   const { value } = cure;
   // A line that has the value already is not where the run got its own from.
-  const wrong = settings.filter((setting) => setting.value !== value);
+  const wrong = settings.filter((setting) => setting.value !== value && (LEFTOVERS[name]?.test(setting.value) ?? true));
   const [only, ...others] = wrong;
   const edit =
     only === undefined || others.length > 0 ? null : value === null ? withoutLine(context.source!, only) : withValue(only, value);

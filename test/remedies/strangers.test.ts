@@ -260,6 +260,18 @@ test('places are those of training on an NPU, and of the files that the stacks n
   expect(placesOf('remove-sync', { params: { kind: 'shape' } }, elsewhere)).toEqual([]);
 });
 
+test('nothing is accumulated where an optimizer steps in each pass', () => {
+  const loop = (...lines: string[]) => `for i, x in enumerate(loader):\n${lines.map((line) => `    ${line}\n`).join('')}`;
+  const placesIn = (text: string) =>
+    adviceOf('no-sync-accumulation', { source: repository({ 'train.py': text }), params: { microSteps: 4 } })!.locations.map(
+      ({ line }) => line,
+    );
+  // The generator of a GAN has its turn now and then, and its backward with it.
+  const gan = ['loss_d.backward()', 'optimizer_d.step()', 'if i % 5 == 0:', '    loss_g.backward()', '    optimizer_g.step()'];
+  expect(placesIn(loop(...gan))).toEqual([]);
+  expect(placesIn(loop('loss.backward()', 'if (i + 1) % 4 == 0:', '    optimizer.step()', 'scheduler.step()'))).toEqual([2]);
+});
+
 test('a wait around a timer and an array of numpy are not rewritten at all', () => {
   const files = {
     'train.py': `import numpy as np\nimport time\nimport torch

@@ -14,7 +14,7 @@ export function loopAround(node: PyNode): PyNode | null {
 }
 
 /** Objects whose `step()` is called in a loop that is not the one over batches, or that is not an update. */
-const NO_UPDATE = /sched|warmup|prof|pbar|tqdm|\benv\b|timer/i;
+export const NO_UPDATE = /sched|warmup|prof|pbar|tqdm|\benv\b|timer/i;
 
 /** Loops of a module that run once per step: a backward pass or an update of the parameters lies directly in them. */
 export function trainingLoops(module: PyModule): ReadonlySet<PyNode> {
