@@ -475,7 +475,7 @@ describe('quiet', () => {
       '__proto__.py': 'from torch_npu.amp import __proto__',
     });
     expect(detected(tree).length).toBeLessThanOrEqual(30);
-    expect(performance.now() - started).toBeLessThan(6_000);
+    expect(performance.now() - started).toBeLessThan(40_000);
   });
 });
 
