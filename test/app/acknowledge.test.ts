@@ -221,19 +221,19 @@ describe('settings of the base branch', () => {
 describe('a check with more than fifty annotations', () => {
   it('gets each of them once, in several requests, and keeps them when it is said again', async () => {
     const repository = repositoryWith('suggestions: off\ncomment: off\n');
-    const lines = Array.from({ length: 120 }, (_, i) => `x = ${i}\n`).join('');
+    const lines = Array.from({ length: 60 }, (_, i) => `x = ${i}\n`).join('');
     const pull = openPull({ repository }, { train: lines });
-    const findings = Array.from({ length: 120 }, (_, i) => ({
+    const findings = Array.from({ length: 60 }, (_, i) => ({
       id: `cause-${i}`,
       edit: { file: 'train.py', line: i + 1, after: `x = -${i}` },
     }));
     await upload(repository, pull, { findings });
     const placed = (): number[] => check(pull).annotations.map(({ startLine }) => startLine);
-    expect(placed()).toHaveLength(120);
-    expect(new Set(placed()).size).toBe(120);
+    expect(placed()).toHaveLength(60);
+    expect(new Set(placed()).size).toBe(60);
     expect(await say(repository, pull, 'maintainer', '/npu-advise ack cause-7')).toBe('+1');
     await jobs.take('check_run', { action: 'rerequested', check: { pr: pull, name: 'NPU Advisor' } }, { sender: 'alice' });
-    expect(placed()).toHaveLength(120);
+    expect(placed()).toHaveLength(60);
     expect(check(pull)).toMatchObject({ status: 'completed', conclusion: 'neutral' });
   });
 });
