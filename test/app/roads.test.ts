@@ -35,7 +35,7 @@ const completed = (run: RunHandle) => world.hub.deliver('workflow_run', { action
 const count = (text: string): number => server.log().split(text).length - 1;
 
 async function logged(text: string, times: number): Promise<void> {
-  const end = Date.now() + 60_000;
+  const end = Date.now() + 120_000;
   while (count(text) < times) {
     if (Date.now() > end) throw new Error(`not logged ${times} times: ${text}\n${server.log().slice(-3000)}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -62,10 +62,10 @@ async function analysed(repository: RepositoryHandle, pull: PullHandle, digest: 
   const run = repository.addWorkflowRun({ pr: pull });
   repository.addArtifact(run, { name: 'npu-profile', ...uploaded(digest) });
   await completed(run);
-  return until(world, pull, isConcluded, 'concluded', 60_000);
+  return until(world, pull, isConcluded, 'concluded', 120_000);
 }
 
-describe('a pull request against the history of its branch', () => {
+describe('a pull request against the history of its branch', { timeout: 150_000 }, () => {
   let repository: RepositoryHandle;
   let base: string;
   let pull: PullHandle;
@@ -106,7 +106,7 @@ describe('a pull request against the history of its branch', () => {
 /** The check run of a commit that belongs to no pull request. */
 async function checkOf(repository: RepositoryHandle, sha: string): Promise<CheckJson> {
   const address = `${world.hub.apiUrl}/repos/${repository.fullName}/commits/${sha}/check-runs`;
-  const end = Date.now() + 60_000;
+  const end = Date.now() + 120_000;
   for (;;) {
     const answer = (await (await fetch(address, { headers: { 'user-agent': 'test' } })).json()) as { check_runs: CheckJson[] };
     const done = answer.check_runs.find(({ status }) => status === 'completed');
@@ -122,10 +122,13 @@ interface CheckJson {
   readonly output: { readonly title: string; readonly summary: string };
 }
 
-describe('a merge queue that wants a profile of its own', () => {
+describe('a merge queue that wants a profile of its own', { timeout: 150_000 }, () => {
   it('waits for the run of its commit and applies the gate; a group that is gone is let go', async () => {
     const repository = repositoryWith('merge_queue: profile\ngate: { severity: medium }\n');
-    const group = repository.addMergeGroup(openPull({ repository }));
+    // Its own settings, without the gate, are not those that count.
+    const changes = { 'train.py': 'import torch_npu\n', '.github/npu-advisor.yml': 'merge_queue: profile\n' };
+    const pull = repository.openPullRequest({ author: 'alice', branch: 'no-gate', title: 'Faster', changes });
+    const group = repository.addMergeGroup(pull);
     await world.hub.deliver('merge_group', { action: 'checks_requested', group });
     const branch = group.headRef.replace('refs/heads/', '');
     await profileOf(repository, { event: 'merge_group', branch, sha: group.headSha }, slow);
@@ -139,7 +142,7 @@ describe('a merge queue that wants a profile of its own', () => {
   });
 });
 
-describe('a profile that no run uploaded', () => {
+describe('a profile that no run uploaded', { timeout: 150_000 }, () => {
   const opened = (pr: PullHandle) => world.hub.deliver('pull_request', { action: 'opened', pr });
   const foreign = () => world.hub.journal.filter(({ host, path }) => host !== 'api' && /\/(raw|files|user-attachments)\//.test(path));
 
@@ -150,7 +153,7 @@ describe('a profile that no run uploaded', () => {
       changes: { 'perf/run.json': slow.toString(), 'perf/readme.md': 'x' },
     });
     await opened(pull);
-    const view = await until(world, pull, isConcluded, 'concluded', 60_000);
+    const view = await until(world, pull, isConcluded, 'concluded', 120_000);
     expect(view.checks[0]?.title).toMatch(/^1 cause/);
   });
 
@@ -160,7 +163,7 @@ describe('a profile that no run uploaded', () => {
     repository.addReleaseAsset('npu-profiles', { name: 'npu-profile-0000000.json', ...uploaded(Buffer.from('never read')) });
     repository.addReleaseAsset('npu-profiles', { name: `npu-profile-${pull.headSha.slice(0, 9)}.json`, ...uploaded(slow) });
     await opened(pull);
-    const view = await until(world, pull, isConcluded, 'concluded', 60_000);
+    const view = await until(world, pull, isConcluded, 'concluded', 120_000);
     expect(view.checks[0]?.title).toMatch(/^1 cause/);
   });
 

@@ -77,13 +77,14 @@ export async function recordBranchRun(deps: Dependencies, task: RunTask): Promis
   const { installationId, repository, run } = task;
   const target: Target = { installationId, repository };
   const octokit = await deps.github.client(installationId, repository, PERMISSIONS.read);
-  const settings = await readSettings(deps, target, run.headSha, octokit);
+  const queue = readQueueRef(run.headBranch);
+  // The commit of a queue holds changes that are being judged, perhaps of the settings themselves.
+  const settings = await readSettings(deps, target, queue?.base ?? run.headSha, octokit);
   if (!settings.ok) {
     deps.log.warn({ repository: repository.id, run: run.id }, 'settings of a branch cannot be used, its profile is not kept');
     return;
   }
   const config = settings.value;
-  const queue = readQueueRef(run.headBranch);
   const branch = run.headBranch!;
   if (queue === null && branch !== task.defaultBranch && !matchesAny(config.baseline_branches, branch)) return;
 
@@ -128,7 +129,9 @@ async function recordOne(deps: Dependencies, octokit: Octokit, target: Target, r
   const { profiles } = deps.store;
   const key = jobKeyOf(job);
   const origin = originOf(candidate);
-  if (base === null && (await profiles.ofCommits(target.repository.id, key, [headSha])).some((one) => one.origin === origin)) return null;
+  const known = (await profiles.ofCommits(target.repository.id, key, [headSha])).find((one) => one.origin === origin);
+  // Facts of another version are made anew while the upload is there; without facts it was of no use, or is too old.
+  if (base === null && known !== undefined && (known.factsSchema === null || known.factsSchema === FACTS_SCHEMA)) return null;
 
   const comparing: Comparing = { repository: target.repository, job: key, baseRef: base ?? branch, headSha };
   const compared = base === null ? null : await findBaseline(profiles, ancestryOf(octokit, comparing), comparing, deps.now());
