@@ -260,6 +260,17 @@ test('places are those of training on an NPU, and of the files that the stacks n
   expect(placesOf('remove-sync', { params: { kind: 'shape' } }, elsewhere)).toEqual([]);
 });
 
+test('what happens once in an epoch is no place', () => {
+  const files = {
+    'train.py':
+      'import torch\nfor epoch in range(9):\n    train(model)\n    torch.npu.synchronize()\n    torch.npu.empty_cache()\nfor x in loader:\n    f(x).backward()\n    torch.npu.empty_cache()\n',
+  };
+  const placesOf = (id: string, params: RemedyContext['params']) =>
+    adviceOf(id, { source: repository(files), params })!.locations.map(({ line }) => line);
+  expect(placesOf('keep-cached-memory', { releases: 1 })).toEqual([8]);
+  expect(placesOf('remove-sync', { kind: 'device' })).toEqual([]);
+});
+
 test('nothing is accumulated where an optimizer steps in each pass', () => {
   const loop = (...lines: string[]) => `for i, x in enumerate(loader):\n${lines.map((line) => `    ${line}\n`).join('')}`;
   const placesIn = (text: string) =>

@@ -79,7 +79,11 @@ function callsInLoops(tree: SourceTree, names: readonly string[], proven: readon
     const loops = trainingLoops(module);
     return findCalls(module, names, namesOf(module)).flatMap((call): LoopCall[] => {
       const loop = loopAround(call.node);
-      return loop === null ? [] : [{ module, call, isTraining: call.name !== null && loops.has(loop) }];
+      if (loop === null) return [];
+      const isTraining = loops.has(loop);
+      // Once in an epoch is not what the steps of a profile show.
+      const isRare = !isTraining && /epoch/i.test(textOf(module, loop).split('\n', 1)[0]!);
+      return isRare ? [] : [{ module, call, isTraining: call.name !== null && isTraining }];
     });
   });
 }
@@ -90,8 +94,14 @@ function linesOf(module: PyModule, first: number, last: number): string[] {
   return module.text.slice(from, to).split('\n');
 }
 
+/** Longer lines are data, and patterns that look both ways would take long over them. */
+const MAX_LINE = 2_000;
+
 function hasText(tree: SourceTree, pattern: RegExp): boolean {
-  return tree.paths.some((path) => isPython(path) && !isAside(path) && pattern.test(tree.read(path) ?? ''));
+  return tree.paths.some(
+    (path) =>
+      isPython(path) && !isAside(path) && (tree.read(path) ?? '').split('\n').some((line) => line.length <= MAX_LINE && pattern.test(line)),
+  );
 }
 
 /**
