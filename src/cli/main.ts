@@ -105,10 +105,13 @@ program
   .command('action')
   .description('run as a step of a GitHub workflow (see action.yml and docs/actions.md)')
   .action(async () => {
+    // Nothing but the action itself is to find the token.
+    const env = { ...process.env };
+    delete process.env.INPUT_TOKEN;
     const { runAction, describeFailure } = await import('../app/action/main.ts');
     const { workflowCommand } = await import('../render/workflow-command.ts');
     try {
-      process.exitCode = await runAction(process.env, (text) => process.stdout.write(text));
+      process.exitCode = await runAction(env, (text) => process.stdout.write(text));
     } catch (error) {
       process.stdout.write(`${workflowCommand('error', null, describeFailure(error), 'NPU Advisor')}\n`);
       process.exitCode = UNUSABLE;

@@ -70,7 +70,7 @@ interface ThrottleOptions {
 /** Tokens live an hour; a job may take a while after it got one. */
 const TOKEN_REUSE_MS = 20 * 60_000;
 /** How long it is taken for granted that an installation does not reach a repository. */
-const OUT_OF_REACH_MS = 10 * 60_000;
+const OUT_OF_REACH_MS = 2 * 60_000;
 
 export function createGitHub(options: GitHubOptions): GitHub {
   const { appId, privateKey, apiUrl, userAgent, log } = options;
