@@ -7,10 +7,11 @@ import { fetch } from './fetch.ts';
 import { kernels } from './kernels.ts';
 import type { Bench } from './lib/bench.ts';
 import { ranks } from './ranks.ts';
+import { source } from './source.ts';
 import { text } from './text.ts';
 
 /** `npm run bench` runs all, `npm run bench -- text` one, `--list` names them; `--seconds N` bounds each. */
-const BENCHES: readonly Bench[] = [text, ranks, kernels, diagnose, fetch];
+const BENCHES: readonly Bench[] = [text, ranks, kernels, diagnose, fetch, source];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -48,10 +48,10 @@ function cpuTicks(pid: number): number {
 }
 
 /** Runs a script of ours in a process of its own and watches its memory. */
-export function run(script: string, args: readonly string[]): Promise<Run> {
+export function run(script: string, args: readonly string[], flags: readonly string[] = []): Promise<Run> {
   return new Promise((resolve, reject) => {
     const started = performance.now();
-    const child = spawn(process.execPath, ['--no-warnings', script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, ['--no-warnings', ...flags, script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     let errors = '';
     child.stdout.on('data', (chunk: Buffer) => {

@@ -37,6 +37,8 @@ export interface AnalysisRunner {
 
 /** Paths of frames that an analysis may ask for. */
 const MAX_NAMED = 200;
+/** Nodes of the Python parser hold memory that the collector does not count: it must run often (515 to 385 MB for 3,000 files). */
+const YOUNG_SPACE = '--max-semi-space-size=4';
 const MEMORY_POLL_MS = 250;
 const PAGE = 4096;
 const NICENESS = 10;
@@ -88,6 +90,7 @@ export function createAnalysisRunner(analyser: string, limits: AnalysisLimits, s
     fork(siblingModule('analysis-worker', import.meta.url), [analyser], {
       execArgv: [
         `--max-old-space-size=${Math.floor(limits.memoryMb)}`,
+        YOUNG_SPACE,
         '--disable-warning=ExperimentalWarning',
         // Reading only, apart from its own scratch folder; no processes of its own. The Python parser is an addon.
         '--permission',

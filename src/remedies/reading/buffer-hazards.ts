@@ -31,14 +31,25 @@ const OBSERVER = /\b(FakeQuantize|[A-Z]\w*Observer|prepare_qat\w*|torch\.(ao\.)?
 const BATCH_NORM = /\b(BatchNorm[123]d|LazyBatchNorm[123]d|_BatchNorm|batch_norm)\b/;
 /** Libraries whose models may hold batch norms that this tree does not show. */
 const MODEL_ZOO =
-  /^\s*(from|import)\s+(torchvision|timm|detectron2|mmcv|mmdet|mmseg|mmpretrain|mmcls|mmengine|segmentation_models_pytorch|efficientnet_pytorch|pretrainedmodels|monai|ultralytics|fairseq|espnet\w*|torch_geometric)\b|\btorch\.hub\b/;
+  /^\s*(from|import)\s+(torchvision|timm|detectron2|mmcv|mmdet|mmseg|mmpretrain|mmcls|mmengine|segmentation_models_pytorch|efficientnet_pytorch|pretrainedmodels|monai|ultralytics|fairseq|espnet\w*|torch_geometric)\b|\btorch\.hub\b/m;
 const RANK_GUARD = /\brank\b\s*(==|in|<)|\bnot\s+[\w.]*rank\b|is_(main|master|rank_?zero)|(main|master)_process|\brank\(\)\s*==|get_rank/i;
 
 /** Hazards of each kind are capped; three are shown, and one decides. */
 const MAX_PER_KIND = 20;
 
+/** Trees do not change while they are alive. */
+const known = new WeakMap<SourceTree, readonly BufferHazard[]>();
+
 /** Everything in the tree that speaks against `broadcast_buffers=False` without a person looking. */
-export function bufferHazards(tree: SourceTree): BufferHazard[] {
+export function bufferHazards(tree: SourceTree): readonly BufferHazard[] {
+  const before = known.get(tree);
+  if (before) return before;
+  const hazards = readHazards(tree);
+  known.set(tree, hazards);
+  return hazards;
+}
+
+function readHazards(tree: SourceTree): BufferHazard[] {
   const hazards: BufferHazard[] = [];
   const add = (kind: BufferHazard['kind'], file: string, line: number, what: string): void => {
     if (hazards.filter((hazard) => hazard.kind === kind).length < MAX_PER_KIND) hazards.push({ kind, file, line, what });
@@ -50,7 +61,11 @@ export function bufferHazards(tree: SourceTree): BufferHazard[] {
   for (const failure of failures) add('unread-file', failure.path, 1, failure.path);
 
   let hasBatchNorm = false;
-  for (const { file, line, text } of pythonLines(tree, add)) {
+  for (const { file, line, text } of pythonLines(
+    tree,
+    add,
+    (text) => SPEAKS.some((sign) => sign.test(text)) || [...buffers].some((name) => text.includes(name)),
+  )) {
     if (buffers.size > 0 && updatesBuffer(text, buffers)) add('updated-buffer', file, line, text.trim());
     const quantiser = VECTOR_QUANTISER.exec(text);
     if (quantiser) add('state-like-name', file, line, quantiser[0]);
@@ -152,7 +167,15 @@ function isSynchronised(tree: SourceTree): boolean {
   );
 }
 
-function* pythonLines(tree: SourceTree, add: Add): Generator<{ file: string; line: number; text: string }> {
+/** What a line may be looked at for; a file without any of it is not taken apart. */
+const SPEAKS = [VECTOR_QUANTISER, SPECTRAL_NORM, OBSERVER, BATCH_NORM, new RegExp(MODEL_ZOO, 'm'), /\b_buffers\b/];
+
+/** Lines of files that may matter. */
+function* pythonLines(
+  tree: SourceTree,
+  add: Add,
+  mayMatter: (text: string) => boolean,
+): Generator<{ file: string; line: number; text: string }> {
   for (const file of tree.paths) {
     if (!isPython(file)) continue;
     const text = tree.read(file);
@@ -160,6 +183,7 @@ function* pythonLines(tree: SourceTree, add: Add): Generator<{ file: string; lin
       add('unread-file', file, 1, file);
       continue;
     }
+    if (!mayMatter(text)) continue;
     for (const [i, line] of text.split('\n').entries()) if (line.length <= 2_000) yield { file, line: i + 1, text: line };
   }
 }
