@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { INPUTS, OUTPUTS, variableOf } from '../src/app/action/inputs.ts';
 import { VARIABLES } from '../src/app/env.ts';
 import { COMMANDS } from '../src/commands/table.ts';
-import { ConfigSchema, JobEntry } from '../src/config/schema.ts';
+import { ConfigSchema, GateConfig, JobEntry, MuteConfig } from '../src/config/schema.ts';
 import { Report } from '../src/model/report.ts';
 import type { Rule } from '../src/model/rule.ts';
 import { HOLDINGS, sqlName } from '../src/store/holdings.ts';
@@ -137,6 +137,19 @@ still holds. What a whole repository accepts belongs into \`mute\` of [its setti
 `;
 }
 
+interface SchemaNode {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+}
+
+/** Every key of a mapping that has a description, with the mappings in it. */
+function keyRows({ properties = {} }: SchemaNode, prefix = ''): string[] {
+  return Object.entries(properties).flatMap(([name, node]) => [
+    ...(node.description === undefined ? [] : [`| \`${prefix}${name}\` | ${cell(node.description)} |`]),
+    ...keyRows(node, `${prefix}${name}.`),
+  ]);
+}
+
 function configPage(): string {
   const schema = z.toJSONSchema(ConfigSchema, { io: 'input' }) as {
     properties: Record<string, { description?: string; default?: unknown; enum?: unknown[] }>;
@@ -169,6 +182,36 @@ Without the file, the same file of the owner's repository \`.github\` applies. \
 \`_extends: perf-settings:teams/vision.yml\` names another one of the same owner, up to four files in a row. What a file says goes before what it
 extends: mappings are merged key by key, a list, a value or \`null\` replaces. A private repository is read where the App is installed on it.
 \`npu-advise config validate FILE EXTENDED…\` checks files together, nearest first.
+
+## Gate
+
+\`\`\`yaml
+gate:
+  severity: high
+  regression: { share: 0.05 }
+  rules: [dataloader-stall]
+\`\`\`
+
+Each limit is held by itself, and one that is exceeded fails the check. Counted are findings whose likely saving is known, of medium or high
+confidence, of rules that are no preview, that nobody has acknowledged or muted. A limit that nothing can be held against makes the gate neutral.
+
+| key of \`gate\` | what it does |
+|---|---|
+${keyRows(z.toJSONSchema(GateConfig, { io: 'input' }) as SchemaNode).join('\n')}
+
+## Mute
+
+\`\`\`yaml
+mute:
+  - { rule: slow-rank, until: 2027-01-31, reason: card replacement is booked }
+  - { rule: '*', path: legacy/ }
+\`\`\`
+
+For what a whole repository accepts; on one pull request, [\`/npu-advise ack\`](commands.md#acknowledging) does it.
+
+| key of \`mute\` | what it does |
+|---|---|
+${keyRows(z.toJSONSchema(MuteConfig, { io: 'input' }) as SchemaNode).join('\n')}
 
 ## Several training jobs
 

@@ -136,7 +136,7 @@ export const ConfigSchema = z.strictObject({
   suggestions: z
     .enum(['auto', 'on-request', 'off'])
     .default('auto')
-    .describe('One-click code suggestions: with every analysis, only after `/npu-advise run`, or never.'),
+    .describe('One-click code suggestions: with every analysis, only after `/npu-advise suggest` or `run`, or never.'),
   baseline_branches: z
     .array(Pattern)
     .max(20)

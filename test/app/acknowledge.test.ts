@@ -206,7 +206,7 @@ describe('settings of the base branch', () => {
 
   it('are shown by config, each with its file', async () => {
     const repository = repositoryWith('_extends: shared\nlang: zh\ngate: { severity: high }\n');
-    const shared = { '.github/npu-advisor.yml': 'comment: always\nlang: en\n' };
+    const shared = { '.github/npu-advisor.yml': 'comment: always\nlang: en\ngate: { total_saving: { ms: 5 } }\n' };
     jobs.hub.addRepository({ owner: 'acme', name: 'shared', files: shared });
     const pull = openPull({ repository });
     expect(await say(repository, pull, 'alice', '/npu-advise config')).toBe('confused');
@@ -214,6 +214,8 @@ describe('settings of the base branch', () => {
     const shown = replies(pull).at(-1)!;
     expect(shown).toContain('| `lang` | `"zh"` | `.github/npu-advisor.yml` |');
     expect(shown).toContain('| `comment` | `"always"` | `acme/shared:.github/npu-advisor.yml` |');
+    expect(shown).toContain('| `gate.severity` | `"high"` | `.github/npu-advisor.yml` |');
+    expect(shown).toContain('| `gate.total_saving` | `{"ms":5}` | `acme/shared:.github/npu-advisor.yml` |');
     expect(shown).toContain('| `on_missing` | `"neutral"` | 默认 |');
   });
 });

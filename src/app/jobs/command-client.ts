@@ -178,9 +178,23 @@ async function settingsFacts(deps: Dependencies, target: Target, baseRef: string
   };
   const layers = await resolveLayers(watching, { owner: repository.owner, repo: repository.name, ref: baseRef }, deps.catalog);
   const files = layers.ok ? layers.value : [];
-  const keys = Object.keys(DEFAULT_CONFIG).map((key) => {
-    const from = files.find(({ layer }) => Object.hasOwn(layer.values, key))?.file ?? null;
-    return { key, value: parsed.value[key as keyof Config], from, isHidden: from !== null && hidden.has(from) };
+  // Mappings of several files are merged key by key, so each key has an origin of its own.
+  const isMapping = (value: unknown): value is Record<string, unknown> =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
+  const told = (
+    key: string,
+    value: unknown,
+    has: (values: Readonly<Record<string, unknown>>) => boolean,
+  ): SettingsFacts['keys'][number] => {
+    const from = files.find(({ layer }) => has(layer.values))?.file ?? null;
+    return { key, value, from, isHidden: from !== null && hidden.has(from) };
+  };
+  const keys = Object.keys(DEFAULT_CONFIG).flatMap((key) => {
+    const value: unknown = parsed.value[key as keyof Config];
+    if (!isMapping(value)) return [told(key, value, (values) => Object.hasOwn(values, key))];
+    return Object.entries(value).map(([name, one]) =>
+      told(`${key}.${name}`, one, ({ [key]: of }) => isMapping(of) && Object.hasOwn(of, name)),
+    );
   });
   return { file: files[0]?.file ?? CONFIG_PATH, ref: baseRef, keys };
 }
