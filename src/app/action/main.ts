@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -217,6 +217,8 @@ async function tellJobs(run: Run, config: Config): Promise<JobTold[]> {
   if (inputs.paths.length > 0) {
     const job = inputs.job === null ? wholeFile : jobNamed(config, inputs.job);
     const paths = inputs.paths.map((path) => resolve(path));
+    const missing = paths.find((path) => !existsSync(path));
+    if (missing !== undefined) throw new AdviseError('no-input', `${missing} does not exist`, 'Give the path of a profile on this runner.');
     return [{ job, told: await tell(run, job, paths, source, { artifacts: [], baseline: [] }) }];
   }
   const { octokit } = run;
