@@ -76,8 +76,11 @@ function goesToCard(call: PyCall): boolean {
   const device = argumentOf(call, 'device', 0);
   if (positional.length > 1 || call.hasKeywordArgs || call.hasStarArgs) return false;
   if (!call.written.endsWith('.to')) return true;
-  return device !== null && CARD.test(device.text) && !/cpu/i.test(device.text);
+  return device !== null && device.text.length <= 120 && CARD.test(device.text) && !/cpu/i.test(device.text);
 }
+
+/** A loop that nobody wrote by hand. */
+const MAX_LOOP = 20_000;
 
 /** After `x = x.npu()` the name stands for the copy; otherwise whatever changes the tensor in the loop may come too early. */
 function isChanged(module: PyModule, loop: PyNode, call: PyNode, receiver: PyNode, root: string): boolean {
@@ -87,6 +90,7 @@ function isChanged(module: PyModule, loop: PyNode, call: PyNode, receiver: PyNod
   if (receiver.kind === 'identifier') return isChangedInPlace(module, loop, root);
   // `batch["x"] = batch["x"].npu()` stores a reference; any other write to the batch is looked at by a person.
   const text = textOf(module, loop);
+  if (text.length > MAX_LOOP) return true;
   const writes = [...text.matchAll(new RegExp(`\\b${root}\\s*\\[[^\\]]*\\]\\s*(\\[|\\.\\w*[a-z0-9]_\\(|[-+*/]=)`, 'g'))];
   return writes.length > 0;
 }

@@ -56,8 +56,21 @@ export interface BatchNames {
   readonly parts: ReadonlySet<string>;
 }
 
+/** A loop may hold hundreds of copies, and its body is read as a whole. */
+const known = new WeakMap<PyNode, Map<ReadonlySet<string>, BatchNames | null>>();
+
 /** Names a loop over a data loader gives to the batch and its parts; null when it is no such loop. */
 export function batchNames(module: PyModule, loop: PyNode, loaders: ReadonlySet<string>): BatchNames | null {
+  const memory = known.get(loop) ?? new Map<ReadonlySet<string>, BatchNames | null>();
+  known.set(loop, memory);
+  const before = memory.get(loaders);
+  if (before !== undefined) return before;
+  const names = readBatchNames(module, loop, loaders);
+  memory.set(loaders, names);
+  return names;
+}
+
+function readBatchNames(module: PyModule, loop: PyNode, loaders: ReadonlySet<string>): BatchNames | null {
   if (loop.kind !== 'for_statement') return null;
   const [target, iterated] = partsOf(loop);
   if (target === undefined || iterated === undefined) return null;

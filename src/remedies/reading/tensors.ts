@@ -23,26 +23,33 @@ const ANY_CONSTANT = /^(-?[\d.]+(e-?\d+)?|True|False|-?float\([^()]*\)|-?(torch|
 
 /** `x[x > 0] = c`: a boolean index, which looks the positions up first. `x.masked_fill_(x > 0, c)` writes in one kernel. */
 export function maskedAssignments(tree: SourceTree, proven: readonly string[]): Proposal[] {
-  return modulesWith(tree, /\]\s*=[^=]/, proven).flatMap((module) =>
-    [...descend(module.root)].flatMap((node): Proposal[] => {
-      if (node.kind !== 'assignment') return [];
+  return modulesWith(tree, /\]\s*=[^=]/, proven).flatMap((module) => {
+    const found: Proposal[] = [];
+    let looked = 0;
+    for (const node of descend(module.root)) {
+      if (node.kind !== 'assignment' || node.parent?.kind !== 'expression_statement') continue;
       const [target, value, ...rest] = partsOf(node);
       if (target?.kind !== 'subscript' || value === undefined || rest.length > 0 || node.children.some((child) => child.kind === ':'))
-        return [];
+        continue;
       const [tensor, index, ...more] = partsOf(target);
-      if (tensor === undefined || index === undefined || more.length > 0) return [];
+      if (tensor?.kind !== 'identifier' || index === undefined || more.length > 0) continue;
       const constant = textOf(module, value);
+      if (value.end - value.start > MAX_EXPRESSION || !ANY_CONSTANT.test(constant)) continue;
+      if (++looked > MAX_LOOKED) break;
       const mask = maskOf(module, node, textOf(module, tensor), index);
-      if (mask === null || !ANY_CONSTANT.test(constant)) return [];
-      if (node.parent?.kind !== 'expression_statement' || tensor.kind !== 'identifier') return [];
+      if (mask === null) continue;
       const text = `${textOf(module, tensor)}.masked_fill_(${textOf(module, index)}, ${constant})`;
       const { steps } = replaceNode(module, node, text);
-      if (steps === null || text.includes('\n') || isOnHost(module, node, textOf(module, tensor))) return [];
+      if (steps === null || text.includes('\n') || isOnHost(module, node, textOf(module, tensor))) continue;
       const isSafe = mask === 'own' && CONSTANT.test(constant) && isTensor(module, node, textOf(module, tensor));
-      return [{ module, node: node.parent, steps, isSafe }];
-    }),
-  );
+      found.push({ module, node: node.parent, steps, isSafe });
+    }
+    return found;
+  });
 }
+
+/** A file with more of them is generated; each costs a walk over its function. */
+const MAX_LOOKED = 100;
 
 /** Calls that give an array of numpy, or something else that is no tensor on a card. */
 const GIVES_ARRAY = /\b(np|numpy|cv2|pd|scipy|Image|ndimage)\.|\.numpy\(|\bimread\(|\.tolist\(/;
@@ -63,6 +70,9 @@ function isOnHost(module: PyModule, at: PyNode, name: string): boolean {
   return false;
 }
 
+/** Longer ones are no masks that people write. */
+const MAX_EXPRESSION = 200;
+
 const COMPARISONS = /^(?:\(\s*)?(.+?)\s*(?:==|!=|<=|>=|<|>)\s*(.+?)(?:\s*\))?$/;
 
 /** `own`: a comparison of the tensor itself, so the shapes are equal; `other`: some comparison; null: not known to be a mask. */
@@ -73,6 +83,7 @@ function maskOf(module: PyModule, at: PyNode, tensor: string, index: PyNode): 'o
     return value === null ? null : maskOf(module, at, tensor, value);
   }
   const text = textOf(module, index);
+  if (text.length > MAX_EXPRESSION) return null;
   if (index.kind === 'comparison_operator') {
     const sides = COMPARISONS.exec(text.slice(0, 500));
     const operators = index.children.filter((child) => !child.named).length;
@@ -96,7 +107,7 @@ function assignedJustBefore(module: PyModule, at: PyNode, name: string, tensor: 
   const statement = statementOf(at);
   if (statement === null) return null;
   const siblings = partsOf(statement.parent!);
-  for (let i = siblings.indexOf(statement) - 1; i >= 0; i--) {
+  for (let i = siblings.indexOf(statement) - 1, back = 0; i >= 0 && back < 8; i--, back++) {
     const [assignment] = partsOf(siblings[i]!);
     if (siblings[i]!.kind !== 'expression_statement' || assignment?.kind !== 'assignment') return null;
     const [target, value] = partsOf(assignment);
@@ -143,7 +154,7 @@ function isTensor(module: PyModule, at: PyNode, name: string): boolean {
     if (BINDS.has(node.kind) && target !== undefined && mentions(target)) return false;
     if (node.kind !== 'assignment' || target === undefined) continue;
     if (target.kind === 'identifier' && textOf(module, target) === name) {
-      if (value === undefined || !GIVES_TENSOR.test(textOf(module, value))) return false;
+      if (value === undefined || value.end - value.start > MAX_EXPRESSION || !GIVES_TENSOR.test(textOf(module, value))) return false;
       known ||= node.end <= at.start;
     } else if (['pattern_list', 'tuple_pattern', 'list_pattern'].includes(target.kind) && mentions(target)) return false;
   }
@@ -156,21 +167,28 @@ function isTensor(module: PyModule, at: PyNode, name: string): boolean {
  */
 export function copiesBeforeView(tree: SourceTree, proven: readonly string[]): Proposal[] {
   return modulesWith(tree, /\.contiguous\(\s*\)\s*\\?\s*\.\s*view\(/, proven).flatMap((module) =>
-    [...descend(module.root)].flatMap((node): Proposal[] => {
-      const view = methodCall(module, node);
-      const copy = view?.member === 'view' ? methodCall(module, view.object) : null;
-      const turned = copy?.member === 'contiguous' && copy.list === '()' ? methodCall(module, copy.object) : null;
-      if (view === null || copy === null || turned === null || !/^(permute|transpose|t|swapaxes|movedim)$/.test(turned.member)) return [];
-      if (/dtype|torch\.\w+/.test(view.list) || view.list === '()') return [];
-      const start = copy.object.end;
-      const end = view.listNode.start;
-      if (module.text.slice(start, end).includes('#')) return [];
-      const callable = node.children[0]!;
-      const text = `${module.text.slice(callable.start, start)}.reshape`;
-      const { steps } = replaceNode(module, callable, text);
-      return steps === null ? [] : [{ module, node, steps, isSafe: false }];
-    }),
+    [...descend(module.root)]
+      .filter(isViewCall(module))
+      .slice(0, MAX_LOOKED)
+      .flatMap((node): Proposal[] => {
+        const view = methodCall(module, node);
+        const copy = view?.member === 'view' ? methodCall(module, view.object) : null;
+        const turned = copy?.member === 'contiguous' && copy.list === '()' ? methodCall(module, copy.object) : null;
+        if (view === null || copy === null || turned === null || !/^(permute|transpose|t|swapaxes|movedim)$/.test(turned.member)) return [];
+        if (/dtype|torch\.\w+/.test(view.list) || view.list === '()') return [];
+        const start = copy.object.end;
+        const end = view.listNode.start;
+        if (module.text.slice(start, end).includes('#')) return [];
+        const callable = node.children[0]!;
+        const text = `${module.text.slice(callable.start, start)}.reshape`;
+        const { steps } = replaceNode(module, callable, text);
+        return steps === null ? [] : [{ module, node, steps, isSafe: false }];
+      }),
   );
+}
+
+function isViewCall(module: PyModule): (node: PyNode) => boolean {
+  return (node) => methodCall(module, node)?.member === 'view';
 }
 
 const PRODUCTS = ['torch.matmul', 'torch.bmm', 'torch.nn.functional.linear'];
@@ -187,7 +205,7 @@ export function copiesBeforeProduct(tree: SourceTree, proven: readonly string[])
         .filter((node) => node.kind === 'binary_operator' && node.children.some((child) => child.kind === '@'))
         .flatMap((node) => partsOf(node)),
     ];
-    return operands.flatMap((operand): Proposal[] => {
+    return operands.slice(0, 4 * MAX_LOOKED).flatMap((operand): Proposal[] => {
       const copy = methodCall(module, operand);
       const turned = copy?.member === 'contiguous' && copy.list === '()' ? methodCall(module, copy.object) : null;
       if (copy === null || turned === null || !/^(permute|transpose|t|swapaxes|movedim)$/.test(turned.member)) return [];
