@@ -59,6 +59,23 @@ describe('settings', () => {
     ]);
   });
 
+  it('mute by rule, path and day, and gate by named rules', () => {
+    const catalog = new Map([
+      ['slow-rank', []],
+      ['slow-link', []],
+    ]);
+    const text = 'mute:\n  - { rule: slow-*, path: legacy/*, until: 2027-01-31, reason: booked }\ngate: { rules: [slow-rank] }\n';
+    expect(parseConfig(text, FILE, catalog)).toMatchObject({
+      ok: true,
+      value: { mute: [{ rule: 'slow-*', path: 'legacy/*', until: '2027-01-31', reason: 'booked' }], gate: { rules: ['slow-rank'] } },
+    });
+    expect(problems('mute:\n  - rule: slow-rnk\n', catalog)).toEqual(['2: unknown rule `slow-rnk`, did you mean `slow-rank`?']);
+    expect(problems('mute:\n  - rule: slow-rank\n    pth: x\n', catalog)).toEqual(['3: unknown key `pth`, did you mean `path`?']);
+    expect(problems('mute:\n  - rule: slow-rank\n    until: 2027-02-31\n', catalog)[0]).toMatch(/^3: /);
+    expect(problems('gate:\n  rules: [slow-rnk]\n', catalog)).toEqual(['2: unknown rule `slow-rnk`, did you mean `slow-rank`?']);
+    expect(problems('gate: {}\n')[0]).toMatch(/severity, total_saving, regression or rules/);
+  });
+
   it('are bounded in size and in aliases', () => {
     expect(problems(`# ${'x'.repeat(70_000)}`)).toEqual(['null: larger than 64 KiB']);
     const bomb = [
