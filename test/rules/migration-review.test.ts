@@ -349,6 +349,18 @@ describe('quiet', () => {
       'processes that one script spawns',
       `${DIST}import torch.multiprocessing as mp\ndef main(rank, n):\n    dist.init_process_group('hccl', rank=rank, world_size=n)\n    torch.npu.set_device(rank)\nmp.spawn(main, nprocs=8)`,
     ],
+    [
+      'a local rank that joins the job',
+      `${DIST}rank = args.local_rank\ndist.init_process_group("hccl", rank=rank)\ntorch.npu.set_device(rank)`,
+    ],
+    [
+      'an option that is set to something else',
+      `${DIST}args.rank = int(args.local_rank)\ndist.init_process_group("hccl", rank=args.rank)\ntorch.npu.set_device(args.rank)`,
+    ],
+    [
+      'a job on this machine',
+      `${DIST}dist.init_process_group("hccl", init_method="tcp://127.0.0.1:29500", rank=args.rank)\ntorch.npu.set_device(args.rank)`,
+    ],
     ['a rank of one group', `${DIST}rank = dist.get_rank(group)\ntorch.npu.set_device(rank)`],
     ['a rank that is printed', `${DIST}rank = dist.get_rank()\nprint(f"npu:{rank}")`],
     ['the global rank on CUDA', 'import torch\nimport torch.distributed as dist\nrank = dist.get_rank()\ntorch.cuda.set_device(rank)'],

@@ -73,14 +73,15 @@ export function rankOccurrences(file: NpuFile): Occurrence[] {
   if (staysOnOneNode(file)) return found;
   const joined = joinedAs(file);
   const report = (node: PyNode, rank: PyNode): void => {
-    if (!(isGlobalRank(file, rank) || joined.has(textOf(module, rank))) || isGuarded(module, node) || isForAnotherCard(file, node)) return;
+    const isProven = isGlobalRank(file, rank);
+    if (!(isProven || joined.has(textOf(module, rank))) || isGuarded(module, node) || isForAnotherCard(file, node)) return;
     const local = localRank(file, rank);
     const edit = local === null ? null : replaced(file, rank, local);
     found.push({
       kind: 'global-rank',
       name: textOf(module, rank),
       replacement: local ?? 'LOCAL_RANK',
-      confidence: 'high',
+      confidence: isProven ? 'high' : 'medium',
       site: siteOf(module, node, edit),
     });
   };
@@ -104,19 +105,18 @@ export function rankOccurrences(file: NpuFile): Occurrence[] {
   return found.filter(({ site }) => !lines.has(site.startLine) && lines.add(site.startLine));
 }
 
-/** Names under which the process joins the whole job: `init_process_group(rank=args.rank)`. */
+/** Options under which the process joins the whole job, `init_process_group(rank=args.rank)`, and that nothing in the file sets. */
 function joinedAs(file: NpuFile): ReadonlySet<string> {
-  const { module, names } = file;
+  const { module } = file;
   // Processes that one script spawns are counted on one machine.
   if (/\bspawn\(/.test(module.text)) return new Set();
   return new Set(
     certainCalls(file, ['torch.distributed.init_process_group']).flatMap((call) => {
       const rank = argumentOf(call, 'rank', 4)?.value;
       const text = rank === undefined ? '' : textOf(module, rank);
-      if (rank === undefined || /local/i.test(text)) return [];
-      const isHandedIn =
-        rank.kind === 'identifier' && (bindingsFor(names, rank, text) ?? []).some(({ at }) => at.parent?.kind === 'parameters');
-      return rank.kind === 'attribute' || (rank.kind === 'identifier' && !isHandedIn) ? [text] : [];
+      const isOption = rank?.kind === 'attribute' && /rank$/i.test(text) && !/local/i.test(text);
+      const isSet = new RegExp(`${text.replaceAll('.', '\\.')}\\s*(?:[-+*/%|&]|//)?=(?!=)`).test(module.text);
+      return isOption && !isSet ? [text] : [];
     }),
   );
 }
@@ -125,6 +125,7 @@ function joinedAs(file: NpuFile): ReadonlySet<string> {
 function staysOnOneNode(file: NpuFile): boolean {
   return certainCalls(file, ['torch.distributed.init_process_group']).some((call) => {
     const size = argumentOf(call, 'world_size', 3)?.text ?? '';
+    if (/127\.0\.0\.1|localhost/.test(argumentOf(call, 'init_method', 1)?.text ?? '')) return true;
     return /per_?node|device_count|n_?(gpu|npu|device|proc)/i.test(size);
   });
 }
