@@ -761,6 +761,21 @@ describe('strangers', () => {
   });
 });
 
+describe('an App that is removed', () => {
+  it.each(['installation', 'installation_repositories'] as const)('by %s: erases what it held', async (event) => {
+    const repository = world.hub.addRepository({ owner: `leaving-${event}`, name: 'train', files: { 'train.py': 'import torch\n' } });
+    await analyse(ONE_FINDING, { repository });
+    const { owner } = repository;
+    if (event === 'installation') await world.hub.deliver(event, { action: 'deleted', owner });
+    else {
+      repository.uninstall();
+      await world.hub.deliver(event, { action: 'removed', owner, repositories: [repository] });
+    }
+    const erased = new RegExp(`"repoId":${event === 'installation' ? 'null' : repository.id},"rows":(\\d+)`);
+    await expect.poll(() => Number(erased.exec(server.log())?.[1] ?? 0), { timeout: 20_000 }).toBeGreaterThan(4);
+  });
+});
+
 /** Last, since it looks at everything that was done before. */
 describe('the App', () => {
   it('connects to GitHub and its storage, and to nothing else', () => {

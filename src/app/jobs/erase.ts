@@ -37,12 +37,9 @@ export async function eraseRemoved(deps: Dependencies): Promise<number> {
     if (confirmed === null) await erasures.later(removal, deps.now() + ASK_AGAIN_MS);
     else if (!confirmed) await erasures.drop(removal);
     else {
-      const repositories = await erasures.erase(removal, deps.now() + SECOND_PASS_MS);
-      count += repositories;
-      deps.log.info(
-        { installationId: removal.installationId, repoId: removal.repoId, repositories },
-        'data of a removed repository is erased',
-      );
+      const rows = await erasures.erase(removal, deps.now() + SECOND_PASS_MS);
+      count += rows;
+      deps.log.info({ installationId: removal.installationId, repoId: removal.repoId, rows }, 'data of a removed repository is erased');
     }
   }
   if (count > 0) await erasures.compact();
