@@ -484,6 +484,7 @@ describe('quiet', () => {
       Dockerfile: `FROM cann:${'8.'.repeat(5_000)}\n${'RUN pip install torch \\\n'.repeat(2_000)}`,
       'switch.py': `${DIST}${'dist.init_process_group("nccl")\nif x: y()\n'.repeat(200)}`,
       'prof.py': `${PROFILE}${'with profile(schedule=schedule(wait=1, active=3)) as p:\n    pass\n'.repeat(100)}`,
+      'odd.py': `${DIST}dist.init_process_group('hccl', rank=f(*a)["("].rank)\ntorch.npu.set_device(f(*a)["("].rank)`,
       '__proto__.py': 'from torch_npu.amp import __proto__',
     });
     expect(detected(tree).length).toBeLessThanOrEqual(30);

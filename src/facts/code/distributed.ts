@@ -115,10 +115,15 @@ function joinedAs(file: NpuFile): ReadonlySet<string> {
       const rank = argumentOf(call, 'rank', 4)?.value;
       const text = rank === undefined ? '' : textOf(module, rank);
       const isOption = rank?.kind === 'attribute' && /rank$/i.test(text) && !/local/i.test(text);
-      const isSet = new RegExp(`${text.replaceAll('.', '\\.')}\\s*(?:[-+*/%|&]|//)?=(?!=)`).test(module.text);
+      const isSet = new RegExp(`${escaped(text)}\\s*(?:[-+*/%|&]|//)?=(?!=)`).test(module.text);
       return isOption && !isSet ? [text] : [];
     }),
   );
+}
+
+/** Foreign text as a pattern for itself. */
+function escaped(text: string): string {
+  return text.replaceAll(/\W/g, '\\$&');
 }
 
 /** The job is as large as the node has cards, so that both ranks are the same. */
@@ -170,7 +175,7 @@ function isGlobalRank(file: NpuFile, node: PyNode): boolean {
 /** `args.rank = dist.get_rank()`, and nothing else is ever given to it here. */
 function isAlwaysRank(file: NpuFile, text: string): boolean {
   const { module } = file;
-  const mention = new RegExp(`(^|[^\\w.])${text.replaceAll(/[^\w]/g, '\\$&')}($|[^\\w.])`);
+  const mention = new RegExp(`(^|[^\\w.])${escaped(text)}($|[^\\w.])`);
   let isSeen = false;
   for (const at of descend(module.root)) {
     if (at.kind !== 'assignment' && at.kind !== 'augmented_assignment') continue;
@@ -198,7 +203,7 @@ function localRank(file: NpuFile, node: PyNode): string | null {
   const text = textOf(module, node);
   if (node.kind === 'attribute') {
     const sibling = text.replace(/\.\w+$/, '.local_rank');
-    return new RegExp(`(^|[^\\w.])${sibling.replaceAll('.', '\\.')}\\s*=[^=]`, 'm').test(module.text) ? sibling : null;
+    return new RegExp(`(^|[^\\w.])${escaped(sibling)}\\s*=[^=]`, 'm').test(module.text) ? sibling : null;
   }
   for (const scope of [scopeOf(node), module.root]) {
     const bindings = names.bindings.get(scope)?.get('local_rank');
