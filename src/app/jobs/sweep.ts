@@ -36,7 +36,10 @@ async function reopenEnded({ store, queue, now }: Dependencies): Promise<void> {
   const today = dateOf(now());
   const looked = await store.marks.read(LOOKED);
   if (looked !== null && dateOf(looked) >= today) return;
-  for (const { repoId, owner, repo, pr, installationId, sha } of await store.acknowledgements.ended(looked === null ? '' : dateOf(looked), today)) {
+  for (const { repoId, owner, repo, pr, installationId, sha } of await store.acknowledgements.ended(
+    looked === null ? '' : dateOf(looked),
+    today,
+  )) {
     const repository = { id: repoId, owner, name: repo };
     const subject = subjectOf.pullRequest(repository, pr);
     const common = { kind: 'analyse', installationId, repository, pr, headSha: sha, run: null, wanted: null, commentId: null };
