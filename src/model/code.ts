@@ -24,6 +24,7 @@ export const MIGRATION_KINDS = [
   'torch-pair',
   'cann-pair',
   'unknown-variable',
+  'debug-setting',
 ] as const;
 export type MigrationKind = (typeof MIGRATION_KINDS)[number];
 
@@ -62,6 +63,8 @@ export interface CodeSetting {
   readonly line: number;
   /** Holds only where the caller has not set the variable. */
   readonly isDefault: boolean;
+  /** On a line that the pull request adds; true everywhere without a diff. */
+  readonly isChanged: boolean;
 }
 
 /** What the repository tells. Read when first asked for; nothing of it is run. */

@@ -32,7 +32,16 @@ const ACCEPTS: readonly (readonly [name: string, accepts: (value: string) => boo
   ['HCCL_RDMA_TC', (v) => within(0, 255)(v) && integer(v) % 4 === 0, '0–252, / 4'],
 ];
 
-/** Variables that `wrongValues` looks at. */
+/** Values that only debugging asks for. They are never wrong, and always slow. */
+export const DEBUG_VALUES: ReadonlyMap<string, RegExp> = new Map([
+  ['ASCEND_LAUNCH_BLOCKING', /^1$/],
+  ['ASCEND_GLOBAL_LOG_LEVEL', /^[01]$/],
+  ['PYTORCH_NO_NPU_MEMORY_CACHING', /^1$/],
+  ['TASK_QUEUE_ENABLE', /^0$/],
+  ['TORCH_HCCL_BLOCKING_WAIT', /^1$/],
+]);
+
+/** Variables that `wrongValues` and `DEBUG_VALUES` look at. */
 export const JUDGED_VARIABLES: readonly string[] = [...ACCEPTS.map(([name]) => name), 'PYTORCH_NPU_ALLOC_CONF', 'HCCL_INTRA_PCIE_ENABLE'];
 
 /** null: not recorded; '' recorded as unset. */

@@ -198,6 +198,11 @@ function fixOf(kind: MigrationKind, context: RemedyContext): Fix | null {
         text: both('Choose the image or the package by the table in the release notes.', '按发布说明中的配套表选择镜像或软件包。'),
         page: 'release_notes.md',
       };
+    case 'debug-setting':
+      return {
+        title: both('Keep it out of real runs', '正式作业中不要设置'),
+        text: both('Leave the line out, or put it into a script of its own for debugging.', '去掉该行，或放到单独的调试脚本中。'),
+      };
     case 'unknown-variable':
       return {
         title: both('Correct the spelling', '改正拼写'),

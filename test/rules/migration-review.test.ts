@@ -538,6 +538,15 @@ describe('a pull request', () => {
     ]);
     expect(told(changed('run.sh', 'export HCCL_INTRA_PCIE_ENABLE=1\n', [], ['export HCCL_INTRA_ROCE_ENABLE=1']))).toHaveLength(2);
     expect(told(changed('run.sh', 'export TASK_QUEUE_ENABLE=7\n', [], ['echo']))).toEqual([]);
+    expect(told(changed('run.sh', 'export TASK_QUEUE_ENABLE=0\n', [], ['export ASCEND_LAUNCH_BLOCKING=1']))).toEqual([
+      'debug-setting ASCEND_LAUNCH_BLOCKING=1 run.sh:2',
+    ]);
+    for (const line of [
+      'export ASCEND_LAUNCH_BLOCKING=0',
+      'export ASCEND_LAUNCH_BLOCKING=1 # debug',
+      'export ASCEND_LAUNCH_BLOCKING=\u0024{X:-1}',
+    ])
+      expect(told(changed('run.sh', 'set -e\n', [], [line]))).toEqual([]);
   });
 
   test.each<[what: string, removed: string[], added: string[], told: string[]]>([

@@ -43,7 +43,7 @@ export function codeFacts(tree: SourceTree): CodeFacts {
     get changedSettings() {
       return once(this, 'changedSettings', changedSettingsOf(tree));
     },
-    settings: (variable) => settingsOf(tree, variable).map(toSetting),
+    settings: (variable) => settingsOf(tree, variable).map((setting) => toSetting(tree, setting)),
   };
 }
 
@@ -175,10 +175,10 @@ const JUDGED = new RegExp(`\\b(?:${JUDGED_VARIABLES.join('|')})\\b`);
 function changedSettingsOf(tree: SourceTree): CodeSetting[][] {
   return tree.paths
     .filter((path) => !isForeign(path) && touches(tree, path) && JUDGED.test(tree.read(path) ?? ''))
-    .map((path) => settingsIn(tree, path).map(toSetting))
-    .filter((settings) => settings.length > 0 && settings.some(({ file, line }) => isChanged(tree, file, line, line)));
+    .map((path) => settingsIn(tree, path).map((setting) => toSetting(tree, setting)))
+    .filter((settings) => settings.some((setting) => setting.isChanged));
 }
 
-function toSetting({ name, value, file, line, isDefault }: Setting): CodeSetting {
-  return { name, value, file, line, isDefault };
+function toSetting(tree: SourceTree, { name, value, file, line, isDefault }: Setting): CodeSetting {
+  return { name, value, file, line, isDefault, isChanged: isChanged(tree, file, line, line) };
 }

@@ -1,5 +1,5 @@
 import type { CodeFacts, CodeSetting, CodeSite, MigrationKind, Occurrence } from '../../model/code.ts';
-import { wrongValues } from '../../model/environment-values.ts';
+import { DEBUG_VALUES, wrongValues } from '../../model/environment-values.ts';
 import type { L10n, Message } from '../../model/lang.ts';
 import { isReleaseAtLeast, releaseOf } from '../../model/releases.ts';
 import { defineRule, type RawEvidence, type RawFinding } from '../../model/rule.ts';
@@ -143,6 +143,11 @@ const KINDS: Readonly<Record<MigrationKind, Kind>> = {
     title: { en: 'CANN {cann:code} is older than {name:code} expects', zh: 'CANN {cann:code} 低于 {name:code} 的配套版本' },
     why: { en: 'it came out with CANN {expected:code}', zh: '其配套的 CANN 为 {expected:code}' },
   },
+  'debug-setting': {
+    severity: 'info',
+    title: { en: '{name:code} is a setting for debugging', zh: '{name:code} 是用于调试的设置' },
+    why: { en: 'a run that is measured or trained in earnest goes without it', zh: '正式训练或测量性能的作业不应带有它' },
+  },
   'unknown-variable': {
     severity: 'medium',
     title: { en: 'Nothing reads {name:code}', zh: '没有程序读取 {name:code}' },
@@ -211,7 +216,9 @@ export default defineRule({
     }
     const { migration } = code;
     const version = job.ranks.map((rank) => rank.settings.torchNpu).find((v) => v !== null) ?? code.versions.torchNpu;
-    const occurrences = migration.occurrences.filter((o) => o.kind !== 'removed-name' || isGone(o, version));
+    const occurrences = [...migration.occurrences, ...(migration.isDiff ? leftovers(code) : [])].filter(
+      (o) => o.kind !== 'removed-name' || isGone(o, version),
+    );
     const findings = [
       ...[...Map.groupBy(occurrences, keyOf)].map(([key, list]) => findingOf(key, list, version)),
       ...wrongSettings(code),
@@ -280,6 +287,17 @@ function linesOf(all: readonly CodeSite[]): RawEvidence[] {
     params: { n: sites.length - MAX_PLACES },
   };
   return sites.length > MAX_PLACES ? [...evidence, { message: more, file: null, rank: null }] : evidence;
+}
+
+/** What only debugging asks for, where a pull request brings it in. What it costs is for a profile to show. */
+function leftovers(code: CodeFacts): Occurrence[] {
+  return code.changedSettings.flat().flatMap((setting): Occurrence[] => {
+    const { name, value, file, line } = setting;
+    if (!setting.isChanged || setting.isDefault || DEBUG_VALUES.get(name)?.test(value) !== true) return [];
+    const text = `${name}=${value}`;
+    const site = { file, startLine: line, endLine: line, symbol: null, text, edit: null };
+    return [{ kind: 'debug-setting', name: text, replacement: null, confidence: 'high', site }];
+  });
 }
 
 /** Values that the runtime refuses or ignores, in scripts, images and workflows. Each file stands for itself. */
