@@ -35,14 +35,27 @@ const Input = z.object({
   note: Message.nullable(),
 });
 
+const Flag = z.boolean().nullable().default(null);
 const Settings = z.looseObject({
+  framework: z.enum(['PyTorch', 'MindSpore']).nullable().default(null),
   level: z.enum(['Level0', 'Level1', 'Level2', 'Level_none']).nullable(),
+  aicMetrics: Text.nullable().default(null),
+  withStack: Flag,
+  withModules: Flag,
+  recordShapes: Flag,
+  profileMemory: Flag,
+  l2Cache: Flag,
+  gcThreshold: Num.nullable().default(null),
+  cpuActivity: Flag,
+  npuActivity: Flag,
+  schedule: z.object({ wait: Num, warmup: Num, active: Num, repeat: Num, skipFirst: Num }).nullable().default(null),
   cann: Text.nullable(),
   torch: Text.nullable(),
   torchNpu: Text.nullable(),
   soc: Text.nullable(),
   deviceMemory: Num.nullable().default(null),
   env: z.record(z.string(), Text),
+  stopped: z.enum(['WARMUP', 'RECORD', 'RECORD_AND_SAVE']).nullable().default(null),
 });
 
 const Breakdown = z.object({

@@ -115,6 +115,20 @@ test('a digest with numbers beyond any profile is refused: their sums would not 
   expect(why(rank('5'))).not.toContain('"ns"');
 });
 
+test('settings of a digest that no capture has are refused', () => {
+  const of = (settings: string): string => {
+    try {
+      factsFromJson(`{"schema":"npu-advisor.facts/1","ranks":[{"settings":${settings}}]}`);
+      return '';
+    } catch (error) {
+      return String((error as AdviseError).cause);
+    }
+  };
+  expect(of('{}')).not.toMatch(/schedule|framework/);
+  expect(of('{"schedule":{"wait":0}}')).toContain('"repeat"');
+  expect(of('{"framework":-1e999}')).toContain('"framework"');
+});
+
 test('columns of a digest that unpack to gigabytes are refused before they are unpacked', () => {
   const bomb = deflateSync(Buffer.alloc(64 << 20)).toString('base64');
   const columns = Array.from({ length: 40 }, (_, i) => `"c${i}":{"$u8":"${bomb}"}`).join(',');
