@@ -13,6 +13,8 @@ const { values } = parseArgs({
   },
 });
 const seed = Number(values.seed);
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
 const result = await fuzz({
   seed,
   seconds: Number(values.seconds),
@@ -20,6 +22,7 @@ const result = await fuzz({
   first: Number(values.first),
   ...(values.jobs === undefined ? {} : { jobs: Number(values.jobs) }),
   out: values.out ?? null,
+  signal: stop.signal,
   onProgress: (done, defects) => {
     if (process.stderr.isTTY) process.stderr.write(`\r${done} inputs, ${defects} kinds of defect `);
   },

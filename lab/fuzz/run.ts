@@ -18,6 +18,8 @@ export interface FuzzOptions {
   /** Where failing inputs are kept; null: nowhere. */
   readonly out: string | null;
   readonly onProgress?: (done: number, defects: number) => void;
+  /** Ends early; what was found until then is told. */
+  readonly signal?: AbortSignal;
 }
 
 export interface FoundDefect extends Defect {
@@ -195,7 +197,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzResult> {
   try {
     await makeCorpus(corpus);
     const started = performance.now();
-    const stop = (): boolean => performance.now() - started > options.seconds * 1000;
+    const stop = (): boolean => options.signal?.aborted === true || performance.now() - started > options.seconds * 1000;
     const found = new Map<string, { report: ChildReport; times: number }>();
     let reports = 0;
     let refusals = 0;
