@@ -225,6 +225,9 @@ const ROWS: readonly Row[] = [
   ['torch_npu.profiler.tensorboard_trace_handler', '5.0.rc2', 'supported', ['gen-1', 'A2', 'A3']],
   ['torch_npu.profiler.tensorboard_trace_handler(worker_name)', '5.0.rc2', 'supported', null],
   ['torchvision.transforms.ColorJitter', null, 'supported', null],
+  ['transformers.TrainingArguments(dataloader_num_workers)', null, 'supported', null],
+  ['transformers.TrainingArguments(dataloader_persistent_workers)', null, 'supported', null],
+  ['transformers.TrainingArguments(dataloader_prefetch_factor)', null, 'supported', null],
 ];
 
 /** Every API, keyword and environment variable that the remedies may mention, sorted by name. */

@@ -1,4 +1,4 @@
-import { quoteLiteral } from '../base/phrase.ts';
+import { fill, quoteLiteral } from '../base/phrase.ts';
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
 import type { SourceTree } from '../model/source-tree.ts';
@@ -7,6 +7,7 @@ import { keywordSteps } from '../source/edit-call.ts';
 import type { CallSite } from '../source/find-in-tree.ts';
 import type { Keyword } from '../source/insert-keyword.ts';
 import { isDatasetChanged, type WorkerHazard, workerHazards } from './reading/datasets.ts';
+import { type FrameworkOption, frameworkOption, linesThatSet } from './reading/framework-options.ts';
 import { isMadeAgain, LOADER, trainingLoaders, WORKERS_POSITION, type Workers, workersOf } from './reading/loaders.ts';
 import { offer } from './reading/offers.ts';
 import { type OptionBehind, optionBehind, placesToSet, whereToSet } from './reading/options.ts';
@@ -63,6 +64,20 @@ function howMany(mode: 'single' | 'multi' | null, workers: Workers, saturated: b
       'With workers in use already, raise their number only while the host has idle CPU cores.',
       '若已使用多个进程，仅在主机 CPU 有空闲核时增大进程数。',
     ),
+  );
+}
+
+/** The loop and its loader are the framework's: only its option can be set. */
+const FRAMEWORK_OPTION = both(
+  '{framework:text} builds the loader: the option is {name:code}{others:text}.',
+  '加载器由 {framework:text} 创建：对应选项为 {name:code}{others:text}。',
+);
+
+function inFramework({ called, names: [name, ...others] }: FrameworkOption): L10n {
+  const more = others.map((other) => `\`${other}\``);
+  return both(
+    fill(FRAMEWORK_OPTION, { framework: called, name: name!, others: more.length === 0 ? '' : `, with ${more.join(' and ')}` }, 'en'),
+    fill(FRAMEWORK_OPTION, { framework: called, name: name!, others: more.length === 0 ? '' : `，以及 ${more.join('、')}` }, 'zh'),
   );
 }
 
@@ -149,6 +164,8 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const workers = source === null || only === null ? 'unknown' : workersOf(source, only);
   const behind = source === null || only === null ? null : optionBehind(source, only, 'num_workers', WORKERS_POSITION);
   const guess = mode ?? (workers === 'none' ? 'single' : workers === 'some' ? 'multi' : null);
+  // A loader in the repository is the one to change; without one it is the framework's.
+  const option = source === null || sites.length > 0 ? null : frameworkOption(source, 'loader-workers');
   const saturated = flag(params, 'hostSaturated') === true;
   const keeps = source === null || !isDatasetChanged(source);
   const wanted = only === null || saturated ? null : keywordsFor(source!, only, guess, workers, keeps);
@@ -164,6 +181,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     text: prose(
       flag(params, 'allRanks') === false && finding.ranks.length > 0 ? filled(SOME_RANKS, { ranks: finding.ranks }) : null,
       howMany(guess, workers, saturated, behind),
+      option === null || saturated ? null : inFramework(option),
       flag(params, 'intermittent') === true ? INTERMITTENT : null,
       guess === 'multi' && keeps ? KEEP_WORKERS : null,
       keeps ? null : CHANGED,
@@ -195,7 +213,11 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     ),
     references: [torchPage('data.html'), msprofAnalyzePage('msprof_analyze/advisor/rules/en/dataloader.yaml')],
     edits,
-    locations: [...placesOf(sites), ...(behind === null ? [] : placesToSet(behind))],
+    locations: [
+      ...placesOf(sites),
+      ...(behind === null ? [] : placesToSet(behind)),
+      ...(source === null || option === null ? [] : linesThatSet(source, option.names[0]!)),
+    ],
   };
 }
 
@@ -203,6 +225,15 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
 export default {
   id: 'dataloader-workers',
   title: TITLE,
-  apis: [LOADER, `${LOADER}(num_workers)`, `${LOADER}(persistent_workers)`, `${LOADER}(prefetch_factor)`, `${LOADER}(collate_fn)`],
+  apis: [
+    LOADER,
+    `${LOADER}(num_workers)`,
+    `${LOADER}(persistent_workers)`,
+    `${LOADER}(prefetch_factor)`,
+    `${LOADER}(collate_fn)`,
+    'transformers.TrainingArguments(dataloader_num_workers)',
+    'transformers.TrainingArguments(dataloader_persistent_workers)',
+    'transformers.TrainingArguments(dataloader_prefetch_factor)',
+  ],
   advise,
 } satisfies Remedy;

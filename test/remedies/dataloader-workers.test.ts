@@ -58,6 +58,48 @@ describe('text', () => {
   });
 });
 
+describe('a loader that the framework builds', () => {
+  const of = (files: Record<string, string>) => adviceOf(ID, { source: repository(files), params: SINGLE })!;
+
+  test.each<[string, Record<string, string>, string, string[]]>([
+    [
+      'Hugging Face Trainer',
+      { 'sft.py': 'from transformers import Trainer, TrainingArguments\nargs = TrainingArguments(\n    dataloader_num_workers=0,\n)\n' },
+      'Hugging Face Trainer builds the loader: the option is `dataloader_num_workers`, with `dataloader_persistent_workers` and `dataloader_prefetch_factor`.',
+      ['sft.py:3'],
+    ],
+    [
+      'LLaMA-Factory',
+      { 'run.sh': 'llamafactory-cli train a.yaml\n', 'a.yaml': 'stage: sft\n# dataloader_num_workers: 1\ndataloader_num_workers: 0\n' },
+      'LLaMA-Factory builds the loader: the option is `dataloader_num_workers`, with',
+      ['a.yaml:3'],
+    ],
+    [
+      'Megatron',
+      { 'pretrain.sh': 'torchrun pretrain_gpt.py \\\n  --tensor-model-parallel-size 2 \\\n  --num-workers 0\n' },
+      'Megatron / MindSpeed builds the loader: the option is `--num-workers`.',
+      ['pretrain.sh:3'],
+    ],
+    [
+      'verl',
+      { 'run.sh': 'python3 -m verl.trainer.main_ppo \\\n  data.dataloader_num_workers=0\n' },
+      'verl builds the loader: the option is `data.dataloader_num_workers`.',
+      ['run.sh:2'],
+    ],
+  ])('%s: its own option, and where it is set', (_, files, text, places) => {
+    const advice = of(files);
+    expect(advice.text.en).toContain(text);
+    expect(advice.locations.map(({ file, line }) => `${file}:${line}`)).toEqual(places);
+  });
+
+  test('none where the repository has a loader of its own, or no framework that is known', () => {
+    expect(of({ 'a.py': `from transformers import Trainer\n${IMPORT}loader = DataLoader(ds)\n` }).text.en).not.toContain(
+      'builds the loader',
+    );
+    expect(of({ 'a.py': 'import torch\n' }).text.en).not.toContain('builds the loader');
+  });
+});
+
 describe('an option behind the number', () => {
   const source = repository({
     'train.py': `${IMPORT}parser.add_argument('--workers', type=int, default=0)\nloader = DataLoader(ds, num_workers=args.workers)\n`,

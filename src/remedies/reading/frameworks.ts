@@ -18,6 +18,9 @@ const SIGNS = {
   fsdp1: [/\btorch\.distributed\.fsdp\b/, /\bFullyShardedDataParallel\b/],
   fsdp2: [/\btorch\.distributed\.(?:_composable\.)?fsdp\b/, /\bfully_shard\b/],
   megatron: [imports('megatron|mindspeed\\w*')],
+  llamaFactory: [imports('llamafactory')],
+  verl: [imports('verl')],
+  vllmAscend: [imports('vllm_ascend')],
   pipelining: [imports('torch\\.distributed\\.pipelining|torch\\.distributed[ \\t]+import[ \\t]+pipelining')],
   transferToNpu: [
     /^[ \t]*(?:from|import)[ \t]+torch_npu\.contrib\b.*\btransfer_to_npu\b|^[ \t]*import[ \t]+torch_npu\.contrib\.transfer_to_npu\b/m,
@@ -26,10 +29,19 @@ const SIGNS = {
 
 export type Framework = keyof typeof SIGNS;
 
+/** The same in launch scripts and configuration files: whoever starts a framework uses it. */
+const LAUNCHES: readonly (readonly [Framework, RegExp])[] = [
+  ['llamaFactory', /\bllamafactory-cli[ \t]+(?:train|[\w$])/],
+  ['verl', /-m[ \t]+verl\.trainer\b/],
+  ['accelerate', /\baccelerate[ \t]+launch\b/],
+  ['deepspeed', /^[ \t]*deepspeed[ \t]+(?:-|\S+\.py\b)|"zero_optimization"[ \t]*:/m],
+  ['megatron', /--tensor-model-parallel-size\b/],
+];
+
 /** Trees do not change while they are alive, and many remedies ask. */
 const known = new WeakMap<SourceTree, ReadonlySet<Framework>>();
 
-/** Which of the libraries the Python files of a tree use. */
+/** Which of the libraries a tree uses. */
 export function frameworksOf(tree: SourceTree): ReadonlySet<Framework> {
   const before = known.get(tree);
   if (before) return before;
@@ -37,11 +49,17 @@ export function frameworksOf(tree: SourceTree): ReadonlySet<Framework> {
   known.set(tree, found);
   const signs = Object.entries(SIGNS) as [Framework, readonly RegExp[]][];
   for (const path of tree.paths) {
-    const text = isPython(path) ? tree.read(path) : null;
+    const text = tree.read(path);
     if (text === null) continue;
+    if (!isPython(path)) {
+      for (const [framework, pattern] of LAUNCHES) if (!found.has(framework) && pattern.test(text)) found.add(framework);
+      continue;
+    }
     for (const [framework, patterns] of signs) {
       if (!found.has(framework) && patterns.every((pattern) => pattern.test(text))) found.add(framework);
     }
   }
+  // LLaMA-Factory trains with the Trainer.
+  if (found.has('llamaFactory')) found.add('hfTrainer');
   return found;
 }
