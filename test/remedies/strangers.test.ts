@@ -171,6 +171,15 @@ class Samples:
   },
   {
     remedy: 'dataloader-workers',
+    what: 'the training changes the data set through its loader',
+    params: { iterator: 'multi' },
+    files: {
+      'data.py': `${LOADER}def loaders():\n    return DataLoader(train_data, batch_size=8, num_workers=4)\n`,
+      'train.py': 'for task in tasks:\n    train_loader.dataset.set_config(crop_size=task.size)\n    train(train_loader)\n',
+    },
+  },
+  {
+    remedy: 'dataloader-workers',
     what: 'a list of loaders, one for each stage',
     params: { iterator: 'multi' },
     files: { 'train.py': `${LOADER}loaders = [DataLoader(sets[i], batch_size=8, num_workers=4) for i in range(3)]\n` },

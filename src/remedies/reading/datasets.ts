@@ -98,6 +98,10 @@ function namesIn(module: PyModule, node: PyNode): string[] {
   return [...descend(node)].filter((part) => part.kind === 'identifier').map((part) => textOf(module, part));
 }
 
+/** A method that may change a data set: of a loader's own one any that does not merely read, of others those named so. */
+const CHANGED_BY_CALL =
+  /\.dataset\.(?!(get|collat|num|class|len|is|has|to|with|map|select|filter|evaluat|__)\w*\()[a-z]\w*\(|\b\w*(dataset|data_set|trainset|train_set|train_ds)\.(set_(?!transform|format)|update|reset|resample|reshuffle|refresh|switch|next_)\w*\(/;
+
 const CHANGES = ['set_epoch', 'set_step', 'resample', 'reshuffle', 'set_length', 'set_resolution'];
 const MAY_CHANGE = new RegExp(`\\.(${CHANGES.join('|')})\\s*\\(`);
 
@@ -105,7 +109,8 @@ const MAY_CHANGE = new RegExp(`\\.(${CHANGES.join('|')})\\s*\\(`);
 export function isDatasetChanged(tree: SourceTree): boolean {
   for (const path of tree.paths) {
     const text = isPython(path) && !isAside(path) ? tree.read(path) : null;
-    if (text === null || !/dataset\.|_(set|ds)\./.test(text)) continue;
+    if (text === null || !/dataset\.|(set|_ds)\./.test(text)) continue;
+    if (text.split('\n').some((line) => line.length <= 500 && CHANGED_BY_CALL.test(line))) return true;
     if (/\b\w*(dataset|_set|_ds)\.\w+\s*=(?!=)/.test(text.replaceAll(/self\.\w*(dataset|_set|_ds)\s*=/g, ''))) return true;
   }
   const { modules } = pythonFilesWhere(
