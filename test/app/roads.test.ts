@@ -1,7 +1,15 @@
 /* Every way a profile comes to the App, and what is made of those of branches; digests read by the real analyser, end to end. */
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { PullHandle, PullView, RepositoryHandle, RunHandle } from '../../lab/loopback-github/index.ts';
 import type { JobSpec } from '../../lab/simulator/index.ts';
+import { findElsewhere } from '../../src/app/jobs/find-elsewhere.ts';
+import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
+import { createGitHub, PERMISSIONS } from '../../src/github/client.ts';
+import { downloadArtifact } from '../../src/github/download.ts';
+import { createLogger } from '../../src/github/log.ts';
+import { createOutboundPolicy } from '../../src/github/outbound.ts';
 import { factsToJson } from '../../src/model/facts-json.ts';
 import { simulated } from '../support/simulated.ts';
 import { createWorld, isConcluded, openPull, type ServerProcess, until, type World } from './support/world.ts';
@@ -158,13 +166,35 @@ describe('a profile that no run uploaded', { timeout: 150_000 }, () => {
   });
 
   it('is an asset of a release whose name holds the commit', async () => {
-    const repository = repositoryWith('release: { tag: npu-profiles }\n');
+    const repository = repositoryWith('');
     const pull = openPull({ repository });
     repository.addReleaseAsset('npu-profiles', { name: 'npu-profile-0000000.json', ...uploaded(Buffer.from('never read')) });
     repository.addReleaseAsset('npu-profiles', { name: `npu-profile-${pull.headSha.slice(0, 9)}.json`, ...uploaded(slow) });
-    await opened(pull);
-    const view = await until(world, pull, isConcluded, 'concluded', 120_000);
-    expect(view.checks[0]?.title).toMatch(/^1 cause/);
+    const { hub } = world;
+    const log = createLogger('silent');
+    const github = createGitHub({
+      ...{ appId: 4242, privateKey: hub.privateKeyPem, apiUrl: hub.apiUrl },
+      userAgent: 'test',
+      throttle: false,
+      log,
+    });
+    const target = { installationId: repository.installationId!, repository };
+    const octokit = await github.client(target.installationId, repository, PERMISSIONS.read);
+    const find = (tag: string) =>
+      findElsewhere(
+        octokit,
+        { target, pr: pull.number, headSha: pull.headSha },
+        { ...DEFAULT_CONFIG, release: { tag, assets: ['npu-*{sha}*'] } },
+      );
+    expect(await find('no-such-tag')).toBeNull();
+    const found = await find('npu-profiles');
+    expect(found?.artifacts).toMatchObject([{ bytes: slow.length, digest: expect.stringMatching(/^sha256:/) }]);
+    const folder = mkdtempSync(join(world.dataDir, 'asset-'));
+    const policy = createOutboundPolicy([new URL(hub.blobUrl).host], hub.apiUrl);
+    const limits = { maxBytes: 1e8, timeoutMs: 30_000, attempts: 1, retryDelayMs: 1 };
+    const signal = new AbortController().signal;
+    const { path } = await downloadArtifact({ octokit, repository, artifact: found!.artifacts[0]!, folder, policy, limits, signal });
+    expect(readFileSync(path).equals(slow)).toBe(true);
   });
 
   it('is an attachment somebody points at, in a public repository that allows it', async () => {
