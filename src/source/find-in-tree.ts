@@ -1,5 +1,6 @@
 import type { SourceTree } from '../model/source-tree.ts';
 import { findCalls, type PyCall } from './calls.ts';
+import { distanceFromStart } from './entry-points.ts';
 import { type Names, namesOf } from './names.ts';
 import { pythonFilesWith } from './python-files.ts';
 import type { ParseFailure } from './python-parser.ts';
@@ -41,5 +42,15 @@ export function findCallSites(tree: SourceTree, wanted: readonly string[], prove
   // The last part of the name must be written at least once: in the call, or in the import that renames it.
   const words = wanted.map((name) => name.slice(name.lastIndexOf('.') + 1));
   const { modules, failures } = pythonFilesWith(tree, words, (path) => !isAside(path) || proven.includes(path));
-  return { sites: modules.flatMap((module) => callSitesIn(module, wanted)), failures };
+  return { sites: inReach(tree, modules).flatMap((module) => callSitesIn(module, wanted)), failures };
 }
+
+/** What the pull request changes first, then what is nearest to where trainings start: without stacks that is where a change belongs. */
+function inReach(tree: SourceTree, modules: readonly PyModule[]): PyModule[] {
+  if (modules.length < 2) return [...modules];
+  const distance = distanceFromStart(tree);
+  const rank = ({ path }: PyModule): number => (tree.changes?.has(path) ? -1 : (distance.get(path) ?? FAR));
+  return [...modules].sort((a, b) => rank(a) - rank(b));
+}
+
+const FAR = 99;
