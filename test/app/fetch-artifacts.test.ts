@@ -61,11 +61,13 @@ beforeAll(async () => {
   const analyser = pathToFileURL(join(import.meta.dirname, '../../src/app/analyser.ts')).href;
   deps = {
     github,
+    store: { usage: { read: async () => 0, add: async () => {} } },
     analysis: createAnalysisRunner(analyser, { timeoutMs: 30_000, memoryMb: 1000 }, scratch),
     policy: createOutboundPolicy([new URL(hub.blobUrl).host], hub.apiUrl),
     log: logger,
     options: {
       maxArtifactBytes: 100 * MB,
+      maxDailyBytes: 1e12,
       downloadTimeoutMs: 20_000,
       attempts: 2,
       retryDelaySeconds: 0,
