@@ -180,6 +180,24 @@ class Samples:
   },
   {
     remedy: 'dataloader-workers',
+    what: 'the data set keeps a file open and seeks in it',
+    params: { iterator: 'single' },
+    files: {
+      'train.py': `from torch.utils.data import Dataset\n${LOADER}
+class Indexed(Dataset):
+    def __init__(self, path):
+        self.data_file = open(path, "rb", buffering=0)
+
+    def __getitem__(self, i):
+        self.data_file.seek(self.offsets[i])
+        return self.data_file.read(8)
+
+loader = DataLoader(Indexed("train.bin"), batch_size=8)
+`,
+    },
+  },
+  {
+    remedy: 'dataloader-workers',
     what: 'a list of loaders, one for each stage',
     params: { iterator: 'multi' },
     files: { 'train.py': `${LOADER}loaders = [DataLoader(sets[i], batch_size=8, num_workers=4) for i in range(3)]\n` },

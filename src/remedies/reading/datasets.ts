@@ -15,8 +15,9 @@ export interface WorkerHazard {
 /** Code that speaks of a card: `x.npu()`, `x.to(device)`, `"npu:0"`. A change of type alone does not. */
 const DEVICE =
   /\.(npu|cuda)\(|\.to\(\s*(?!torch\.(float|half|double|bfloat|int|long|short|uint|bool|complex)|dtype\b)|["'](npu|cuda)\b|\bdevice\b/;
-/** Handles that do not survive the start of a process. */
-const HANDLE = /\b(h5py\.File|lmdb\.open|sqlite3\.connect|netCDF4|tables\.open_file|zipfile\.ZipFile|tarfile\.open)\b/;
+/** Handles that do not survive the start of a process; workers that share one also share its position. */
+const HANDLE =
+  /\bself\.\w+\s*=\s*(io\.|gzip\.|codecs\.)?open\(|\b(h5py\.File|lmdb\.open|sqlite3\.connect|netCDF4|tables\.open_file|zipfile\.ZipFile|tarfile\.open)\b/;
 const SPAWN = /set_start_method\(\s*["'](spawn|forkserver)|get_context\(\s*["'](spawn|forkserver)|multiprocessing_context\s*=/;
 
 /** A data set that is read from one end to the other: by its class, or by what somebody called it. */
