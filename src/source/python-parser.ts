@@ -268,4 +268,4 @@ function copied(foreign: SgNode, text: string, shapes: Readonly<Record<string, S
 }
 
 /** Nodes whose extent is not that of their children. */
-const UNEVEN = new Set(['ERROR', 'string_content', 'interpolation', 'format_specifier', 'concatenated_string']);
+const UNEVEN = new Set(['ERROR', 'block', 'string_content', 'interpolation', 'format_specifier', 'concatenated_string']);

@@ -1,7 +1,9 @@
+import { createRequire } from 'node:module';
+import { parse, registerDynamicLanguage, type SgNode } from '@ast-grep/napi';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MAX_FILE_BYTES, parsePython } from '../../src/source/python-parser.ts';
-import { descend, spanOf, textOf } from '../../src/source/syntax-tree.ts';
+import { descend, type PyNode, spanOf, textOf } from '../../src/source/syntax-tree.ts';
 
 const kinds = (text: string) => {
   const { module } = parsePython('a.py', text);
@@ -89,4 +91,36 @@ async def f(a, /, b, *, c):
 `;
     expect(parsePython('a.py', text).module!.brokenLines).toEqual([]);
   });
+});
+
+test('the copy is the tree of the parser, node by node', () => {
+  registerDynamicLanguage({ python: createRequire(import.meta.url)('@ast-grep/lang-python') });
+  const texts = [
+    'x = a.b . c(1, *d, k=2, **e,)[0:1, ::2] ** -1 if not (yield) else lambda: (1,)\n',
+    'def f(a, /, b: int = 1, *, c=None, **kw) -> "int":\n  pass; x = 1;\n  return a, b,\n',
+    'x: int\nx: "t" = {**a, "b": [1, 2,], **c}\ny += 1, 2\nfor a, in b: print(a not in c, a is not d, a <= b < c)\n',
+    'f"a{x!r:>{w}}b{{}}" "c" \'d\' rb"""e\nf"""  # é 中\nnaïve = 1_0.5e3j + 0x1F\n',
+    '# -*- coding: latin-1 -*-\r\nif a:\r\n\tb( # x\r\n\t  c,\r\n\t)\r\nelif d: pass\r\nelse:\r\n\te\r\n',
+    'x = a \\\n  .b(  \\\n )\nasync def g():\n  async with a as b, c: await d\n  [i async for i in j if k]\n',
+    '@a.b(c)\nclass D(E, metaclass=F):\n  """g"""\n  match h:\n    case [1, *i] if j: k = (l := 2)\n',
+    'print "python 2"\nx = (1,\n',
+    'a = [\n# only a comment\n]\nb = ()\nc = {}\nd(\n)\n\fe = a[()]\ntype T = int\n',
+    '',
+  ];
+  for (const text of texts) {
+    const pairs: [SgNode, PyNode][] = [[parse('python', text).root(), parsePython('a.py', text).module!.root]];
+    for (let pair = pairs.pop(); pair !== undefined; pair = pairs.pop()) {
+      const [theirs, ours] = pair;
+      const { start, end } = theirs.range();
+      const children = theirs.children();
+      expect([ours.kind, ours.named, ours.start, ours.end, ours.children.length], text).toEqual([
+        String(theirs.kind()),
+        theirs.isNamed(),
+        start.index,
+        end.index,
+        children.length,
+      ]);
+      for (const [i, child] of children.entries()) pairs.push([child, ours.children[i]!]);
+    }
+  }
 });
