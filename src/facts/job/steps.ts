@@ -11,13 +11,15 @@ export interface JobSteps {
   readonly stepTimeMs: number | null;
   readonly basis: 'distance' | 'host-step' | 'device-span' | 'none';
   readonly noiseMs: number | null;
-  /** Rank index that sets the pace. */
+  /** Rank index that sets the pace: the longest step, and of those as long the one that waits least for others. */
   readonly pace: number;
   /** Step time by used step, slowest rank. */
   readonly perStepMs: readonly number[];
 }
 
 const DROP_AT = 4;
+/** Steps that differ by less are equally long. */
+const AS_LONG = 0.995;
 const MAD_FACTOR = 3 * 1.4826;
 
 export function jobSteps(ranks: readonly RankFacts[]): JobSteps {
@@ -61,10 +63,13 @@ export function jobSteps(ranks: readonly RankFacts[]): JobSteps {
   const medians = ranks.map((r) =>
     median(usedIndex.map((s) => (r.steps[s] === undefined ? Number.NaN : value(r, s))).filter((v) => !Number.isNaN(v))),
   );
-  let pace = 0;
-  medians.forEach((m, i) => {
-    if (m > medians[pace]! || Number.isNaN(medians[pace]!)) pace = i;
-  });
+  const longest = Math.max(...medians.filter((m) => !Number.isNaN(m)));
+  const waits = ranks.map((r) =>
+    median(usedIndex.map((s) => r.steps[s]?.breakdown.exposedMs ?? Number.NaN).filter((v) => !Number.isNaN(v))),
+  );
+  // Ranks that meet in every step have steps of one length: the one that waits least for the others is the one they wait for.
+  const slowest = [...medians.keys()].filter((i) => medians[i]! >= longest * AS_LONG);
+  const pace = slowest.reduce((best, i) => ((waits[i] ?? 0) < (waits[best] ?? 0) ? i : best), slowest[0] ?? 0);
   return {
     used: usedIndex.map((s) => source[0]!.steps[s]!.id).filter((step) => step !== null),
     usedIndex,
