@@ -22,7 +22,6 @@ export function html(parts: TemplateStringsArray, ...values: readonly Value[]): 
   return new Markup(parts.reduce((out, part, i) => out + put(values[i - 1] ?? null) + part));
 }
 
-
 /** Characters that change how text is read, each shown by its code. Line breaks and tabs of code survive in `code`. */
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]/g;
 const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
