@@ -21,7 +21,7 @@ export const WORDS = {
     zh: '调用栈已证实；在被采集的代码中为第 {line:num} 行',
   },
   'proof.one-of': { en: 'one of {n:int} places that fit the call stack', zh: '与调用栈相符的 {n:int} 处之一' },
-  'proof.profile': { en: 'named by the profile, not checked against the repository', zh: '由 profile 给出，未与仓库核对' },
+  'proof.profile': { en: 'named by the profile, not confirmed in the repository', zh: '由 profile 给出，未在仓库中得到证实' },
   'proof.syntax': { en: 'found in the source, not proven by this profile', zh: '在源码中找到，这份 profile 未证实' },
 
   // headings
