@@ -14,6 +14,7 @@ import { createOutboundPolicy } from '../../src/github/outbound.ts';
 import { openSpool } from '../../src/store/embedded/spool.ts';
 import { type OpenStore, openStore, spoolFolder } from '../../src/store/open.ts';
 import type { Delivery } from '../../src/store/ports.ts';
+import { copyEmptyStore } from './support/empty-store.ts';
 
 /** The jobs with a clock that can be moved, without a server around them. */
 const dataDir = mkdtempSync(join(tmpdir(), 'npu-deadline-'));
@@ -32,6 +33,7 @@ beforeAll(async () => {
     files: { 'train.py': 'import torch\n', '.github/npu-advisor.yml': 'deadline_minutes: 30\non_missing: failure\nlang: zh\n' },
   });
   const log = createLogger('silent');
+  await copyEmptyStore(dataDir);
   opened = await openStore({
     databaseUrl: null,
     dataDir,
