@@ -31,7 +31,7 @@ const OBSERVER = /\b(FakeQuantize|[A-Z]\w*Observer|prepare_qat\w*|torch\.(ao\.)?
 const BATCH_NORM = /\b(BatchNorm[123]d|LazyBatchNorm[123]d|_BatchNorm|batch_norm)\b/;
 /** Libraries whose models may hold batch norms that this tree does not show. */
 const MODEL_ZOO =
-  /^\s*(from|import)\s+(torchvision|timm|detectron2|mmcv|mmdet|mmseg|mmpretrain|mmcls|mmengine|segmentation_models_pytorch|efficientnet_pytorch|pretrainedmodels|monai|ultralytics|fairseq|espnet\w*|torch_geometric)\b|\btorch\.hub\b/m;
+  /^[^\S\n]*(from|import)\s+(torchvision|timm|detectron2|mmcv|mmdet|mmseg|mmpretrain|mmcls|mmengine|segmentation_models_pytorch|efficientnet_pytorch|pretrainedmodels|monai|ultralytics|fairseq|espnet\w*|torch_geometric)\b|\btorch\.hub\b/m;
 const RANK_GUARD = /\brank\b\s*(==|in|<)|\bnot\s+[\w.]*rank\b|is_(main|master|rank_?zero)|(main|master)_process|\brank\(\)\s*==|get_rank/i;
 
 /** Hazards of each kind are capped; three are shown, and one decides. */
