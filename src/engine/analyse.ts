@@ -21,7 +21,7 @@ import { readAhead } from '../source/python-files.ts';
 import type { ProfileSource } from '../sources/source.ts';
 import { type Baseline, type BaselineSource, readBaseline } from './baseline.ts';
 import { type Count, collectRanks } from './collect-ranks.ts';
-import { locate, missingFiles } from './locate.ts';
+import { locate, missingFiles, witnessesOf } from './locate.ts';
 import { type Advised, patchOf, settleEdits } from './settle-edits.ts';
 import { socOf } from './soc.ts';
 import { VERSION } from './version.ts';
@@ -98,6 +98,7 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
   if (input.source !== null) await readAhead(input.source);
   const outcomes = outcomesOf(job, options, code);
   const source = await sourceFor(input, outcomes);
+  const witnesses = source === null ? new Map() : witnessesOf(source, usable.find((r) => r.tape !== null)?.tape?.frames ?? []);
   const advised: Advised[] = [];
   const report = buildReport({
     job,
@@ -106,7 +107,7 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
     notes: isMindSpore(usable) ? [...notes, MINDSPORE] : notes,
     lang: options.lang,
     version: VERSION,
-    advise: (finding, raw) => advise(finding, raw, usable, { source, code }, options.lang, advised),
+    advise: (finding, raw) => advise(finding, raw, usable, { source, code, witnesses }, options.lang, advised),
     baseline: baseline?.job == null || !hasAllRanks(baseline.job, job) ? null : causesOf(baseline.job, options),
   });
   if (options.timeline === true) report.views.timeline = timelineView(job, report);
@@ -254,15 +255,21 @@ function isMindSpore(ranks: readonly RankFacts[]): boolean {
   return ranks.some((r) => r.settings.framework === 'MindSpore');
 }
 
+interface KnownCode {
+  readonly source: SourceTree | null;
+  readonly code: CodeFacts | null;
+  readonly witnesses: ReturnType<typeof witnessesOf>;
+}
+
 function advise(
   finding: Finding,
   raw: RawFinding,
   ranks: readonly RankFacts[],
-  { source, code }: { readonly source: SourceTree | null; readonly code: CodeFacts | null },
+  { source, code, witnesses }: KnownCode,
   lang: Lang,
   advised: Advised[],
 ): Recommendation[] {
-  if (source !== null) finding.locations = locate(source, raw.frames);
+  if (source !== null) finding.locations = locate(source, raw.frames, witnesses);
   const framework = isMindSpore(ranks) ? 'MindSpore' : 'PyTorch';
   const settings = ranks.map((r) => r.settings);
   const pick = <T>(value: (s: (typeof settings)[number]) => T | null): T | null => settings.map(value).find((v) => v !== null) ?? null;

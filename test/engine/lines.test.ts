@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { analyse } from '../../src/engine/analyse.ts';
-import { locate } from '../../src/engine/locate.ts';
+import { locate, witnessesOf } from '../../src/engine/locate.ts';
 import { firstUserFrame } from '../../src/importers/call-stack.ts';
 import { Location, type Report } from '../../src/model/report.ts';
 import type { SourceTree } from '../../src/model/source-tree.ts';
@@ -80,6 +80,22 @@ describe.skipIf(!HAVE_PROFILES)(`text/level1 with its repository${WHY_SKIPPED}`,
     const steps = findings.flatMap((finding) => finding.locations).filter(({ provenBy }) => provenBy === 'profile');
     expect(steps).toEqual([]);
   });
+});
+
+test('a line that calls no Python stands as far off as the lines around it that do', () => {
+  const frames = [
+    { file: '/w/main.py', line: 345, func: 'train', calls: ['__next__'] },
+    { file: '/w/main.py', line: 358, func: 'train', calls: ['accuracy'] },
+  ];
+  const copy = { file: '/w/main.py', line: 350, func: 'train' };
+  const at = (shift: number) => {
+    const tree = repository(imagenetScript(shift));
+    return locate(tree, [copy], witnessesOf(tree, frames)).map(({ line, movedFrom, provenBy }) => [line, movedFrom, provenBy]);
+  };
+  expect(at(0)).toEqual([[350, undefined, 'call-stack']]);
+  expect(at(7)).toEqual([[357, 350, 'call-stack']]);
+  // Without a witness the line of the profile happens to hold other code here.
+  expect(at(4)).toEqual([[354, 350, 'call-stack']]);
 });
 
 describe('places of a finding', () => {
