@@ -12,7 +12,7 @@ import { MIGRATION_PAIRS } from './pairs/migration.ts';
 import type { Over, PairSet, Row } from './pairs/pair.ts';
 import { TENSOR_PAIRS } from './pairs/tensors.ts';
 import { repository } from './repository.ts';
-import { adviceOf } from './situations.ts';
+import { adviceOf, contextOf, findingOf, PARAMS, TREES } from './situations.ts';
 
 const SETS: readonly PairSet[] = [...LOADER_PAIRS, ...HOST_PAIRS, ...TENSOR_PAIRS, ...DDP_PAIRS, ...MIGRATION_PAIRS];
 
@@ -113,4 +113,13 @@ test('every name that an edit adds is on the allow-list and declared by its reme
         }
       }
     }
+});
+
+test('remedies without pairs change no code', () => {
+  const covered = new Set(SETS.map(({ remedy }) => remedy));
+  const source = TREES.plain!;
+  for (const [id, remedy] of REMEDIES)
+    if (!covered.has(id))
+      for (const params of PARAMS[id] ?? [{}])
+        expect(remedy.advise(findingOf(), contextOf({ params, source }))?.edits ?? [], id).toEqual([]);
 });

@@ -138,4 +138,21 @@ export const DDP_PAIRS: readonly PairSet[] = [
       ['a comment above', '# measured on this cluster\nexport HCCL_ALGO=ring\n', null],
     ],
   },
+  ...['launch-settings', 'fuse-small-ops'].map(
+    (remedy): PairSet => ({
+      pattern: `the task queue, ${remedy}`,
+      remedy,
+      prelude: '#!/bin/bash\n',
+      over: { file: 'run.sh', params: { taskQueue: '0', affinity: '2', where: 'forward', kernels: 900 } },
+      rows: [
+        [
+          'raises the peak, so it is for a person',
+          'export TASK_QUEUE_ENABLE=0\ntorchrun train.py\n',
+          'export TASK_QUEUE_ENABLE=2\ntorchrun train.py\n',
+          'comment-only',
+        ],
+        ['level 2 is set', 'export TASK_QUEUE_ENABLE=2\n', null],
+      ],
+    }),
+  ),
 ];
