@@ -207,8 +207,8 @@ function isCertain(name: string, value: string | null, { torchNpu, soc }: Remedy
   return soc !== null && soc !== 'gen-1' && isReleaseAtLeast(torchNpu, '6.0.rc3') === true;
 }
 
-/** Scripts that build, or start something else than training. */
-const OTHER_SCRIPT = /(^|[/_.-])(infer\w*|mxbase|build|onnx|eval\w*|deploy\w*|serv\w+|export)([/_.-])/i;
+/** Scripts that build, or start something else than training: tests, inference. */
+const OTHER_SCRIPT = /(^|[/_.-])(infer\w*|mxbase|build|onnx|eval\w*|deploy\w*|serv\w+|export|tests?)([/_.-])/i;
 
 function placesOfSettings(settings: readonly Setting[]): Advice['locations'] {
   return settings.slice(0, 8).map(({ file, line }) => ({ file, line, symbol: null }));

@@ -298,6 +298,22 @@ test('what happens once in an epoch is no place', () => {
   expect(placesOf('remove-sync', { kind: 'device' })).toEqual([]);
 });
 
+test('loaders of samples and caches, tests in a workflow and loops of validation are no place', () => {
+  const files = {
+    '.github/workflows/nightly_tests.yml': 'env:\n  OMP_NUM_THREADS: 8\n',
+    'train.py': `import torch\n${LOADER}sample_dataloader = DataLoader(a)\ncache_loader = DataLoader(b)\ntrain_loader = DataLoader(c)
+def log_validation(prompts):
+    for prompt in prompts:
+        torch.npu.empty_cache()
+`,
+  };
+  const placesOf = (id: string, params: RemedyContext['params']) =>
+    adviceOf(id, { source: repository(files), params })!.locations.map(({ line }) => line);
+  expect(placesOf('dataloader-workers', { iterator: 'single' })).toEqual([5]);
+  expect(placesOf('set-environment', { kind: 'symptom', name: 'OMP_NUM_THREADS' })).toEqual([]);
+  expect(placesOf('keep-cached-memory', { releases: 1 })).toEqual([]);
+});
+
 test('nothing is accumulated where an optimizer steps in each pass', () => {
   const loop = (...lines: string[]) => `for i, x in enumerate(loader):\n${lines.map((line) => `    ${line}\n`).join('')}`;
   const placesIn = (text: string) =>

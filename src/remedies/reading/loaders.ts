@@ -8,7 +8,7 @@ import { givenTo } from '../../source/values.ts';
 export const LOADER = 'torch.utils.data.DataLoader';
 
 /** A name that begins with one of these says that the loader is not the one of training. */
-const NOT_TRAINING = /(^|[^a-z])(val(?!ue)|test|eval|infer|predict)/i;
+const NOT_TRAINING = /(^|[^a-z])(val(?!ue)|test|eval|infer|predict|(sample|cache)_(data|loader))/i;
 
 /** False for a text that speaks of validation, test or inference. */
 export function isTrainingText(text: string): boolean {

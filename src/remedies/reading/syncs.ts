@@ -5,7 +5,7 @@ import { namesOf } from '../../source/names.ts';
 import { pythonFilesWith } from '../../source/python-files.ts';
 import { isAside, isPython } from '../../source/readable-paths.ts';
 import { ascend, descend, lineAt, type PyModule, type PyNode, partsOf, spanOf, textOf } from '../../source/syntax-tree.ts';
-import { isTrainingFile } from './loaders.ts';
+import { isTrainingFile, isTrainingText } from './loaders.ts';
 import { loopAround, trainingLoops } from './loops.ts';
 import { functionAround, type Proposal, statementOf } from './offers.ts';
 
@@ -82,6 +82,9 @@ function callsInLoops(tree: SourceTree, names: readonly string[], proven: readon
       if (loop === null) return [];
       const isTraining = loops.has(loop);
       // Once in an epoch is not what the steps of a profile show.
+      const name = functionAround(call.node);
+      const called = name === null ? undefined : partsOf(name).find((part) => part.kind === 'identifier');
+      if (called && !isTrainingText(textOf(module, called))) return [];
       const isRare = !isTraining && /epoch/i.test(textOf(module, loop).split('\n', 1)[0]!);
       return isRare ? [] : [{ module, call, isTraining: call.name !== null && isTraining }];
     });
