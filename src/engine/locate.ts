@@ -2,6 +2,7 @@ import type { Frame } from '../model/capture.ts';
 import type { Location } from '../model/report.ts';
 import type { SourceTree } from '../model/source-tree.ts';
 import { toldLocation } from '../report/build.ts';
+import { tellingCalls } from '../source/holds-call.ts';
 import { couldBeHere, type MatchedFrame, matchStack } from '../source/match-frame.ts';
 
 /** Frames asked about at most; a report names fewer. */
@@ -29,7 +30,7 @@ const MAX_WITNESSES = 400;
 /** By file of the repository, the lines that prove where the profiled code stands now. */
 export function witnessesOf(source: SourceTree, frames: readonly Frame[]): ReadonlyMap<string, readonly Witness[]> {
   const byFile = new Map<string, Witness[]>();
-  for (const frame of frames.filter(({ calls = [] }) => calls.length > 0).slice(0, MAX_WITNESSES)) {
+  for (const frame of frames.filter(({ calls = [] }) => tellingCalls(calls).length > 0).slice(0, MAX_WITNESSES)) {
     const places = matchStack(source, frame);
     const [only] = places;
     if (places.length !== 1 || only === undefined) continue;
@@ -40,12 +41,12 @@ export function witnessesOf(source: SourceTree, frames: readonly Frame[]): Reado
   return byFile;
 }
 
-/** A line that calls no Python proves nothing by itself: it stands as far off as the nearest line that does. */
+/** A line that names nothing it calls proves nothing by itself: it stands as far off as the nearest line that does. */
 function settled(source: SourceTree, frame: Frame, witnesses: ReadonlyMap<string, readonly Witness[]>): MatchedFrame[] {
   const found = matchStack(source, frame);
   const files = found.length > 0 ? found.map(({ file }) => file) : [...witnesses.keys()].filter((file) => frame.file.endsWith(file));
   const [file] = files;
-  if ((frame.calls ?? []).length > 0 || file === undefined || files.length > 1) return found;
+  if (tellingCalls(frame.calls ?? []).length > 0 || file === undefined || files.length > 1) return found;
   const near = (witnesses.get(file) ?? []).toSorted((a, b) => Math.abs(a.line - frame.line) - Math.abs(b.line - frame.line))[0];
   if (near === undefined || near.shift === 0) return found;
   return matchStack(source, { ...frame, line: frame.line + near.shift }).map((place) => ({ ...place, movedFrom: frame.line }));

@@ -9,7 +9,7 @@ import type { PyModule } from './syntax-tree.ts';
 const MAX_PARSED_BYTES = 4_000_000;
 
 /** The same in a repository whose text alone fills a good part of the memory. */
-const MAX_PARSED_BYTES_OF_MANY = 2_500_000;
+const MAX_PARSED_BYTES_OF_MANY = 1_600_000;
 const MANY_FILES = 1_000;
 
 function mostBytes(tree: SourceTree): number {
@@ -91,14 +91,14 @@ export function pythonFilesWhere(
 }
 
 /** Of the text that may be parsed, what is left for files that turn out to matter later. */
-const RESERVED_BYTES = 500_000;
+const RESERVED_BYTES = 300_000;
 
 /** A training step and what it is made of: the fewer of these a file holds, the later it is read. */
 const TRAINING =
   /\b(?:DataLoader|DistributedDataParallel|fully_shard|FSDP|backward|no_sync|GradScaler|autocast|init_process_group|set_compile_mode|empty_cache|register_buffer|add_argument|profile)\(|\.(?:item|npu|contiguous|step)\(/g;
 
 /** Text parsed between two collections. */
-const BREATH_BYTES = 50_000;
+const BREATH_BYTES = 20_000;
 
 /**
  * Parses the files that searches will want, those that train first, and lets the process breathe in between: each node of the
