@@ -20,9 +20,15 @@ type Costs = { readonly likely: number | null; readonly ceiling: number } | null
 /** How an acknowledgement stands against what a report says now. */
 export type AcknowledgementState = 'holds' | 'grown' | 'ended' | 'absent';
 
-/** Likely savings are compared with likely ones; where one of them is a bound only, the bounds are. */
+/** Whether the cost was known as a bound only, or not at all, and is known by now: nobody has accepted that cost. */
+function isNewlyKnown(then: Costs, now: Costs, noiseMs: number | null): boolean {
+  return then?.likely == null && now !== null && now.likely !== null && now.likely > Math.max(noiseMs ?? 0, 0.5);
+}
+
+/** Likely savings are compared with likely ones; where none is known now, the bounds are. */
 function hasGrown(then: Costs, now: Costs, noiseMs: number | null): boolean {
   if (now === null) return false;
+  if (isNewlyKnown(then, now, noiseMs)) return true;
   const isLikely = then !== null && then.likely !== null && now.likely !== null;
   const before = then === null ? 0 : isLikely ? then.likely! : then.ceiling;
   const after = isLikely ? now.likely! : now.ceiling;
@@ -74,6 +80,11 @@ function cameBack(given: Acknowledgement, state: AcknowledgementState, report: R
   if (state === 'ended')
     return lang === 'en' ? `the acknowledgement by ${who} ended on ${given.until}` : `${who} 的确认已于 ${given.until} 到期`;
   const was = given.saving === null ? null : formatEstimate(given.saving.likely ?? given.saving.ceiling);
+  if (given.saving !== null && given.saving.likely === null) {
+    return lang === 'en'
+      ? `${who} acknowledged it when no more than a bound of ${was} per step was known; it costs more, or its cost is known since, so it is open again`
+      : `${who} 确认时仅知上限为每迭代 ${was}；此后耗时增长或已可量化，因此重新列出`;
+  }
   if (was === null) return lang === 'en' ? `${who} acknowledged it when it cost no time` : `${who} 确认时它不影响耗时`;
   return lang === 'en'
     ? `${who} acknowledged it at ${was} per step; it has grown since, so it is open again`

@@ -52,9 +52,21 @@ describe('an acknowledged finding', () => {
   it('is compared by bounds where only those are known', () => {
     const bound = given(costing(FIRST, null, 100));
     const quiet = { ...REPORT.job, stepNoiseMs: 0 };
-    expect(stateOf({ ...withFirst(costing(FIRST, 94, 105)), job: quiet }, bound, TODAY)).toBe('holds');
+    expect(stateOf({ ...withFirst(costing(FIRST, null, 105)), job: quiet }, bound, TODAY)).toBe('holds');
+    expect(stateOf({ ...withFirst(costing(FIRST, null, 130)), job: quiet }, bound, TODAY)).toBe('grown');
     expect(stateOf({ ...withFirst(costing(FIRST, 94, 130)), job: quiet }, bound, TODAY)).toBe('grown');
     expect(stateOf({ ...withFirst(costing(FIRST, 94)), job: quiet }, given(FIRST, { saving: null }), TODAY)).toBe('grown');
+  });
+
+  it('of which only a bound was known is open again when its cost is known', () => {
+    const bound = given(costing(FIRST, null, 50));
+    const now = withFirst(costing(FIRST, 40, 50));
+    const at = (stepNoiseMs: number) => ({ ...now, findings: [now.findings[0]!], job: { ...REPORT.job, stepNoiseMs } });
+    expect(stateOf(at(1), bound, TODAY)).toBe('grown');
+    expect(stateOf(at(45), bound, TODAY)).toBe('holds');
+    const report = shown({ acknowledgements: [bound] }, at(1));
+    expect(report.findings[0]?.caveats.at(-1)).toMatch(/bound of 50.ms.*open again/);
+    expect(evaluateGate(report, { rules: [FIRST.rule] })?.outcome).toBe('fail');
   });
 
   it('that grew, or whose date is over, is open again and says so', () => {
