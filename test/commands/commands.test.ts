@@ -24,6 +24,13 @@ describe('finding commands in a comment', () => {
     ['several, with text between', '/npu-advise help\n\nand\n/npu-advise status\n', ['help', 'status']],
     ['one after a fence right behind a quote', '> q\n```\nx\n```\n/npu-advise help', ['help']],
     ['one beside a lone backtick', 'it`s slow\n/npu-advise help', ['help']],
+    ['one with a comment behind it', '/npu-advise run 3f2a91c <!-- because -->', ['run 3f2a91c']],
+    ['one with a comment of two lines behind it', '/npu-advise run <!-- because\nof this --> x', ['run']],
+    ['one after a comment that holds a fence', '<!--\n```\n-->\n/npu-advise help', ['help']],
+    ['one after a comment in a quote', '> <!-- x\n> y -->\n\n/npu-advise help', ['help']],
+    ['one after the sign of a comment in code', 'see `<!--`\n\n/npu-advise help', ['help']],
+    ['one after the sign of a comment in a fence', '```\n<!--\n```\n/npu-advise help', ['help']],
+    ['one between signs of a comment in code', '`<!--`\n/npu-advise help\n`-->`', ['help']],
     ['one after a block of raw HTML', '<pre>\nx\n</pre>\n/npu-advise help', ['help']],
   ])('reads %s', (_, body, expected) => {
     expect(names(body)).toEqual(expected);
@@ -48,6 +55,14 @@ describe('finding commands in a comment', () => {
     ['in inline code with two backticks', '`` `\n/npu-advise run\n``'],
     ['in a block of raw HTML', '<pre>\n/npu-advise run\n</pre>'],
     ['in an unclosed script', '<script>\n/npu-advise run'],
+    ['in a fence after the sign of a comment in code', 'see `<!--`\n```\n-->\n/npu-advise run\n```'],
+    ['in a fence that holds the signs of a comment', '```\n<!--\n```\n```\n-->\n/npu-advise run\n```'],
+    ['in a fence that ends a paragraph with an unclosed comment', 'x <!-- a\n```\n-->\n/npu-advise run\n```'],
+    ['behind a comment that a quote leaves open', '> <!--\n```\n-->\n/npu-advise run\n```\n/npu-advise run'],
+    ['behind a comment that a list leaves open', '- <!--\n\n/npu-advise run'],
+    ['behind a comment that a block of HTML leaves open', '<div> `<!--`\n\n/npu-advise run'],
+    ['behind a comment that raw HTML leaves open', '<pre><!--</pre>\n/npu-advise run'],
+    ['in code that a comment seems to begin in', 'x <!-- -- ` -->\n/npu-advise run\n`'],
     ['in a list', '- /npu-advise run'],
     ['with something glued to it', '/npu-advise，run'],
     ['in a huge comment beyond the limit', `${'x\n'.repeat(40_000)}/npu-advise run`],
@@ -66,6 +81,9 @@ describe('finding commands in a comment', () => {
     const started = performance.now();
     names(`${Array.from({ length: 300 }, (_, i) => '`'.repeat((i % 200) + 1)).join('x')}\n/npu-advise help\n`.repeat(3));
     names('`\n/npu-advise help\n'.repeat(3000));
+    names('<!-- ` --> `` '.repeat(4000));
+    names('<!--'.repeat(17_000));
+    names('/npu-advise help <!-- x -->\n'.repeat(2000));
     names(`/npu-advise ack 1 ${'\ud83d '.repeat(30_000)}`);
     expect(performance.now() - started).toBeLessThan(1000);
   });
