@@ -47,24 +47,28 @@ function checked(module: PyModule, edits: readonly CharacterEdit[], steps: reado
   return { edit: toLineEdit(module, edits), refusal: null };
 }
 
-/** Steps that touch the same line or the next one belong together: edits of one file never overlap. */
-export function groupSteps(module: PyModule, steps: readonly Step[]): Step[][] {
+/**
+ * The steps of one proposal stay one edit, with the lines between them: half of a move breaks the code. Proposals that touch the
+ * same line or the next one belong together, because edits of one file never overlap.
+ */
+export function groupProposals<P extends { readonly steps: readonly Step[] }>(module: PyModule, proposals: readonly P[]): P[][] {
   const lineOf = (offset: number): number => lineAt(module.lineStarts, offset);
-  const placed = steps
-    .filter((step) => step.edits.length > 0)
-    .map((step) => ({
-      step,
-      first: lineOf(Math.min(...step.edits.map((edit) => edit.start))),
-      last: lineOf(Math.max(...step.edits.map((edit) => edit.end))),
+  const placed = proposals
+    .map((proposal) => ({ proposal, edits: proposal.steps.flatMap(({ edits }) => edits) }))
+    .filter(({ edits }) => edits.length > 0)
+    .map(({ proposal, edits }) => ({
+      proposal,
+      first: lineOf(Math.min(...edits.map((edit) => edit.start))),
+      last: lineOf(Math.max(...edits.map((edit) => edit.end))),
     }))
     .sort((a, b) => a.first - b.first);
-  const groups: { steps: Step[]; last: number }[] = [];
-  for (const { step, first, last } of placed) {
+  const groups: { proposals: P[]; last: number }[] = [];
+  for (const { proposal, first, last } of placed) {
     const open = groups.at(-1);
     if (open && first <= open.last + 1) {
-      open.steps.push(step);
+      open.proposals.push(proposal);
       open.last = Math.max(open.last, last);
-    } else groups.push({ steps: [step], last });
+    } else groups.push({ proposals: [proposal], last });
   }
-  return groups.map((group) => group.steps);
+  return groups.map((group) => group.proposals);
 }

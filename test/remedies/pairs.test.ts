@@ -5,6 +5,8 @@ import { ALLOWED } from '../../src/remedies/allow-list.ts';
 import { REMEDIES } from '../../src/remedies/index.ts';
 import { applyLineEdit } from '../../src/source/line-edit.ts';
 import { parsePython } from '../../src/source/python-parser.ts';
+import { sourceTreeFrom } from '../../src/source/source-tree-from.ts';
+import { descend, type PyModule, partsOf, textOf } from '../../src/source/syntax-tree.ts';
 import { DDP_PAIRS } from './pairs/ddp.ts';
 import { HOST_PAIRS } from './pairs/host.ts';
 import { LOADER_PAIRS } from './pairs/loader.ts';
@@ -56,6 +58,29 @@ function applyAll(text: string, edits: readonly Edit[]): string {
   return result;
 }
 
+/** Suggestions are accepted one by one: each alone leaves a program whose names still have their values. */
+function checkAlone(text: string, edit: Edit): void {
+  const alone = applyLineEdit(text, edit);
+  if (alone === null) throw new Error('the edit does not fit');
+  if (!edit.file.endsWith('.py')) return;
+  const [before, after] = [text, alone].map((code) => parsePython('train.py', code).module!) as [PyModule, PyModule];
+  expect(after.brokenLines).toEqual([]);
+  const [was, is] = [bindingCounts(before), bindingCounts(after)];
+  for (const [name, count] of was) expect(is.get(name) ?? 0, name).toBe(count);
+}
+
+/** How often each name is given a value. No edit takes a value away without giving it back elsewhere. */
+function bindingCounts(module: PyModule): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const node of descend(module.root)) {
+    if (node.kind !== 'assignment') continue;
+    const [target] = partsOf(node);
+    const name = target?.kind === 'identifier' ? textOf(module, target) : null;
+    if (name !== null) counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return counts;
+}
+
 function check(set: PairSet, [, before, after, kind, rowOver]: Row): void {
   const over = { ...set.over, ...rowOver };
   const text = set.prelude + before;
@@ -66,6 +91,7 @@ function check(set: PairSet, [, before, after, kind, rowOver]: Row): void {
   }
   const result = applyAll(text, edits);
   expect(result).toBe(set.prelude + after);
+  for (const edit of edits) if (edit.kind === 'suggestion') checkAlone(text, edit);
   const kinds = edits.toSorted((a, b) => a.startLine - b.startLine).map((edit) => edit.kind);
   expect(kinds).toEqual(typeof kind === 'string' ? kinds.map(() => kind) : kind);
   for (const edit of edits) expect(edit.file).toBe(over.file ?? 'train.py');
@@ -93,6 +119,20 @@ test('outside a diff nothing is one click, and a guess never is', () => {
       for (const wary of [{ outsideDiff: true }, { confidence: 'low' as const }])
         for (const edit of editsFor(set, set.prelude + row[1], { ...over, ...wary })) expect(edit.kind, row[0]).toBe('comment-only');
     }
+});
+
+test('a move is one edit, and no click where the diff shows only a part of it', () => {
+  const text =
+    'import torch\nfor i, b in enumerate(train_loader):\n    loss = model(b)\n    loss.backward()\n    optimizer.step()\n    lv = loss.item()\n    if i % 10 == 0:\n        print(lv)\n';
+  const shown = (last: number) => `@@ -2,${last - 2} +2,${last - 1} @@\n${text.split('\n').slice(1, last).join('\n+')}`;
+  const locations = [{ file: 'train.py', line: 6, symbol: null, provenBy: 'call-stack' as const }];
+  const kinds = [6, 7, 8].map((last) => {
+    const source = sourceTreeFrom({ files: [['train.py', text]], patches: [['train.py', shown(last).replace('\nfor', '\n for')]] });
+    const { edits } = adviceOf('remove-sync', { source, params: { kind: 'item' } }, { locations })!;
+    expect(edits.map(({ startLine, endLine }) => [startLine, endLine])).toEqual([[5, 8]]);
+    return edits[0]!.kind;
+  });
+  expect(kinds).toEqual(['comment-only', 'comment-only', 'suggestion']);
 });
 
 /** What may stand in an edit besides names of the list: values, and the reader's own code moved or kept. */

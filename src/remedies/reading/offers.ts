@@ -1,7 +1,7 @@
 import type { Remedy } from '../../model/remedy.ts';
 import type { Edit, Finding } from '../../model/report.ts';
 import type { SourceTree } from '../../model/source-tree.ts';
-import { applySteps, groupSteps, type Step } from '../../source/edit-tree.ts';
+import { applySteps, groupProposals, type Step } from '../../source/edit-tree.ts';
 import { isAside } from '../../source/readable-paths.ts';
 import { ascend, lineAt, type PyModule, type PyNode, partsOf, spanOf, textOf } from '../../source/syntax-tree.ts';
 import { type Place, provenFiles } from './places.ts';
@@ -22,22 +22,22 @@ export interface Proposal extends NodeSite {
 
 /** More edits than this of one kind help nobody. */
 const MAX_EDITS = 8;
+/** Each edit parses the file again: code with more changes than this is generated. */
+const MAX_TRIED = 4 * MAX_EDITS;
 
 /**
- * Edits for the proposals: those on neighbouring lines become one. One click needs a safe change, a finding that is not a guess, training
- * code, and every line of the statement and of the edit in the diff.
+ * Edits for the proposals, each of them whole: those on neighbouring lines become one. One click needs a safe change, a finding that is
+ * not a guess, training code, and every line of the statement and of the edit in one hunk of the diff.
  */
 export function offer(proposals: readonly Proposal[], finding: FindingOf, source: SourceTree): Edit[] {
-  const modules = [...new Set(proposals.map(({ module }) => module))];
-  const edits = modules.flatMap((module): Edit[] => {
-    const own = proposals.filter((proposal) => proposal.module === module);
-    return groupSteps(
-      module,
-      own.flatMap(({ steps }) => steps),
-    ).flatMap((group): Edit[] => {
-      const { edit } = applySteps(module, group);
+  const tried = proposals.filter(({ steps }) => steps.length > 0).slice(0, MAX_TRIED);
+  const edits = [...Map.groupBy(tried, ({ module }) => module)].flatMap(([module, own]): Edit[] => {
+    return groupProposals(module, own).flatMap((members): Edit[] => {
+      const { edit } = applySteps(
+        module,
+        members.flatMap(({ steps }) => steps),
+      );
       if (edit === null) return [];
-      const members = own.filter(({ steps }) => steps.some((step) => group.includes(step)));
       const isOneClick =
         members.every(({ isSafe, node }) => isSafe && isInDiff(source, module, node)) &&
         finding.confidence !== 'low' &&

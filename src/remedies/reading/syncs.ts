@@ -107,6 +107,9 @@ function hasText(tree: SourceTree, pattern: RegExp): boolean {
   );
 }
 
+/** A file with more of them is generated. */
+const MAX_LOOKED = 100;
+
 /**
  * Values read from the card in every step of a training loop: `.item()` and the like. A read that decides what runs next is needed
  * where it stands and is left out. Safe to move: `v = x.item()` where `v` is used only under the `if … % n` that follows.
@@ -116,11 +119,12 @@ export function readsEachStep(tree: SourceTree, proven: readonly string[]): Prop
   return modules.flatMap((module) => {
     const loops = trainingLoops(module);
     if (loops.size === 0) return [];
+    let looked = 0;
     return findMethodCalls(module, ['item', 'tolist']).flatMap((call): Proposal[] => {
       const loop = loopAround(call.node);
       if (loop === null || !loops.has(loop) || call.arguments.length > 0) return [];
       if (isNowAndThen(call) || decides(call.node)) return [];
-      const steps = underTheGuard(module, call);
+      const steps = ++looked > MAX_LOOKED ? null : underTheGuard(module, call);
       return [{ module, node: call.node, steps: steps ?? [], isSafe: steps !== null }];
     });
   });
@@ -154,17 +158,50 @@ function underTheGuard(module: PyModule, call: PyCall): Proposal['steps'] | null
   const name = textOf(module, target);
   if (!/^[\w.\s()+]+%[\w.\s()]+==[\s\d\w.]+$/.test(textOf(module, condition))) return null;
   const scope = functionAround(call.node) ?? module.root;
-  for (const node of descend(scope)) {
-    if (node.kind !== 'identifier' || textOf(module, node) !== name || node === target) continue;
+  for (const node of identifiersOf(module, scope).get(name) ?? []) {
+    if (node === target) continue;
     if (node.parent?.kind === 'attribute' && partsOf(node.parent)[1] === node) continue;
     if (node.parent?.kind === 'keyword_argument' && partsOf(node.parent)[0] === node) continue;
     if (node.start < block.start || node.end > block.end) return null;
   }
-  // A name of the module may be read from anywhere.
-  if (scope === module.root && new RegExp(`\\bglobal\\b[^\\n]*\\b${name}\\b`).test(module.text)) return null;
+  // A name of the module may be read from anywhere, and any name through its text.
+  if (scope === module.root && globalsOf(module).has(name)) return null;
+  if (readsByText(module)) return null;
   return lineAt(module.lineStarts, guard.start) === lineAt(module.lineStarts, block.start)
     ? null
     : moveIntoBlock(module, statement, block).steps;
+}
+
+const identifiers = new WeakMap<PyNode, ReadonlyMap<string, readonly PyNode[]>>();
+
+/** Identifiers below a function or module by their names. */
+function identifiersOf(module: PyModule, scope: PyNode): ReadonlyMap<string, readonly PyNode[]> {
+  const known = identifiers.get(scope);
+  if (known) return known;
+  const found = Map.groupBy(
+    descend(scope).filter(({ kind }) => kind === 'identifier'),
+    (node) => textOf(module, node),
+  );
+  identifiers.set(scope, found);
+  return found;
+}
+
+const globalNames = new WeakMap<PyModule, ReadonlySet<string>>();
+
+/** Names in `global` statements. */
+function globalsOf(module: PyModule): ReadonlySet<string> {
+  const known = globalNames.get(module);
+  if (known) return known;
+  const lines = module.text.match(/^[ \t]*global\b.*$/gm) ?? [];
+  const found = new Set(lines.flatMap((line) => line.match(/\w+/g) ?? []));
+  globalNames.set(module, found);
+  return found;
+}
+
+function readsByText(module: PyModule): boolean {
+  return ['globals', 'locals', 'vars', 'eval', 'exec'].some((name) =>
+    (identifiersOf(module, module.root).get(name) ?? []).some(({ parent }) => parent?.kind === 'call'),
+  );
 }
 
 /** Reading without effects: names, attributes, and methods that only compute. */

@@ -131,6 +131,7 @@ export const HOST_PAIRS: readonly PairSet[] = [
       ['behind a guard already', loop('if step % 9 == 0:', '    v = loss.item()', '    log(v)'), null],
       ['an evaluation', 'for b in loader:\n    v = model(b).item()\n    if n % 9 == 0:\n        log(v)\n', null],
       ['a comment on the line', loop('v = loss.item()  # for the log', 'if step % 9 == 0:', '    log(v)'), null],
+      ['read by its text', `${loop('v = loss.item()', 'if step % 9 == 0:', '    log(v)')}print(globals()["v"])\n`, null],
       ['a call with effects', loop('v = next(losses).item()', 'if step % 9 == 0:', '    log(v)'), null],
     ],
   },
