@@ -76,6 +76,15 @@ describe.each(FILES)('examples/workflows/%s', (file) => {
       if (uses?.startsWith('actions/checkout@')) expect(given).toMatchObject({ 'persist-credentials': false });
   });
 
+  it('profiles the head of a pull request, not its merge with the base branch of the day', () => {
+    const isPullRequestOnly = Object.keys(workflow.on).join() === 'pull_request';
+    const head = 'github.event.pull_request.head.sha';
+    for (const { uses, with: given } of steps) {
+      if (!('pull_request' in workflow.on) || uses?.startsWith('actions/checkout@') !== true) continue;
+      expect(given?.ref).toBe(isPullRequestOnly ? `\${{ ${head} }}` : `\${{ ${head} || github.sha }}`);
+    }
+  });
+
   it('uses inputs that the action has, and uploads under names that are read', () => {
     for (const { uses, with: given = {} } of steps) {
       if (uses === OURS) expect(INPUTS.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(given)));
