@@ -46,11 +46,13 @@ function callsIn(context: RemedyContext, finding: Parameters<Remedy['advise']>[0
 
 /**
  * One click only where the direction is certain: nothing else sets the mode, the call is not one branch of a choice or
- * behind an option of that name, the shapes are not known to be fixed on the generation that gains from compiling them once.
+ * behind an option of that name, and the hardware is known to gain: A2 and A3, or the first generation with shapes that change. 950
+ * ignores the setting.
  */
 function editsFor(calls: Calls, finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Edit[] {
   const shapes = choice(context.params, 'shapes', ['static', 'dynamic']);
-  const mayGain = shapes === 'static' || (context.soc === 'gen-1' && shapes !== 'dynamic');
+  const { soc } = context;
+  const isSlower = soc === 'A2' || soc === 'A3' ? shapes !== 'static' : soc === 'gen-1' && shapes === 'dynamic';
   return calls.on.flatMap((site): Edit[] => {
     const { module, call } = site;
     const { edit } = replaceLiteral(module, call, 'jit_compile', 'True', 'False');
@@ -59,7 +61,7 @@ function editsFor(calls: Calls, finding: Parameters<Remedy['advise']>[0], contex
       calls.off.length + calls.other.length > 0 ||
       call.enclosing.some(({ kind, text }) => kind === 'else' || /jit|compile/i.test(text ?? ''));
     const isSafe =
-      !mayGain &&
+      isSlower &&
       !isChoice &&
       call.name === MODE &&
       finding.confidence !== 'low' &&

@@ -30,13 +30,18 @@ describe('one click', () => {
     expect(adviceOf(ID, { source: repository({ 'train.py': after }) })!.edits).toEqual([]);
   });
 
-  test('on A2, A3, 950 and unknown hardware; on the first generation only with dynamic shapes', () => {
-    for (const soc of ['A2', 'A3', '950', null] as const) expect(kinds(ON, { soc }), String(soc)).toEqual(['suggestion']);
+  test('on A2 and A3; on the first generation only with dynamic shapes', () => {
+    for (const soc of ['A2', 'A3'] as const) expect(kinds(ON, { soc }), String(soc)).toEqual(['suggestion']);
     expect(kinds(ON, { soc: 'gen-1', params: { shapes: 'dynamic' } })).toEqual(['suggestion']);
   });
 });
 
 describe('comment only', () => {
+  test('950 ignores the setting, and unknown hardware may be one', () => {
+    for (const soc of ['950', null] as const)
+      for (const params of [{}, { shapes: 'dynamic' }]) expect(kinds(ON, { soc, params }), String(soc)).toEqual(['comment-only']);
+  });
+
   test('first generation with fixed or unknown shapes', () => {
     expect(kinds(ON, { soc: 'gen-1' })).toEqual(['comment-only']);
     expect(kinds(ON, { soc: 'gen-1', params: { shapes: 'static' } })).toEqual(['comment-only']);
