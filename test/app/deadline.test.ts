@@ -6,6 +6,7 @@ import { type LoopbackGitHub, type PullHandle, type RepositoryHandle, startLoopb
 import type { Dependencies } from '../../src/app/jobs/dependencies.ts';
 import { handleSubject } from '../../src/app/jobs/handle-subject.ts';
 import { ingest } from '../../src/app/jobs/ingest.ts';
+import { reconcile } from '../../src/app/jobs/reconcile.ts';
 import { sweep } from '../../src/app/jobs/sweep.ts';
 import { AdviseError } from '../../src/base/errors.ts';
 import { createGitHub } from '../../src/github/client.ts';
@@ -172,6 +173,37 @@ describe('the deadline', () => {
     await sweep(deps);
     await workOff();
     expect(hub.view(pull).checks[0]?.status).toBe('completed');
+  });
+});
+
+describe('a request that cannot be read', () => {
+  it('fails alone', async () => {
+    const pull = repository.openPullRequest({ author: 'alice', branch: 'bad', title: 'bad', changes: { 'train.py': '# bad\n' } });
+    const subject = `pull-request/${repository.id}/${pull.number}`;
+    await opened.store.requests.add({ subject, kind: 'analyse', origin: 'bad', payload: { kind: 'analyse', pr: 0 } });
+    await take(head(pull, 'open-bad'));
+    expect(await opened.store.requests.pending(subject)).toEqual([]);
+    expect(await opened.store.requests.reopen('bad')).toEqual([subject]);
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'queued' }]);
+    clock += 31 * 60_000;
+    await sweep(deps);
+    await workOff();
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'completed' }]);
+  });
+
+  it('is not made for the commit of a merge queue after an absence', async () => {
+    const pull = repository.openPullRequest({ author: 'alice', branch: 'q', title: 'q', changes: { 'train.py': '# q\n' } });
+    await take(head(pull, 'open-q'));
+    const group = repository.addMergeGroup(pull);
+    const place = { repoId: repository.id, owner: 'acme', repo: 'train', installationId: repository.installationId! };
+    const check = { ...place, pr: 0, checkRunId: null, url: null, phase: 'queued', conclusion: null, hasReport: false } as const;
+    await opened.store.checks.put({ ...check, sha: group.headSha, deadlineAt: clock + 60_000 });
+    await opened.store.marks.write('unseen-since', clock - 60_000);
+    await reconcile(deps);
+    expect(await opened.store.requests.pending(`pull-request/${repository.id}/0`)).toEqual([]);
+    expect(await opened.store.requests.pending(`pull-request/${repository.id}/${pull.number}`)).toHaveLength(1);
+    await workOff();
+    await opened.store.checks.put({ ...check, sha: group.headSha, phase: 'completed', deadlineAt: null });
   });
 });
 

@@ -398,7 +398,14 @@ function createSettle(deps: Dependencies, subject: string): Settle {
 async function handlePullRequest(deps: Dependencies, pending: readonly WorkRequest[], settle: Settle): Promise<void> {
   const analyses: { request: WorkRequest; payload: AnalyseRequest }[] = [];
   for (const request of pending) {
-    const payload = PullRequestRequest.parse(request.payload);
+    const parsed = PullRequestRequest.safeParse(request.payload);
+    if (!parsed.success) {
+      // No further try changes that, and what else is asked of the pull request does not wait for it.
+      deps.log.error({ err: parsed.error, subject: request.subject, request: request.id }, 'a request that cannot be read');
+      await deps.store.requests.settle([request.id], 'failed', 'cannot be read');
+      continue;
+    }
+    const payload = parsed.data;
     if (payload.kind === 'analyse') {
       analyses.push({ request, payload });
       continue;

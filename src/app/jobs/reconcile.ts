@@ -2,6 +2,7 @@ import { type RepositoryRef, statusOf } from '../../github/client.ts';
 import { listInstallations, listOpenPullRequests, listRepositories } from '../../github/installations.ts';
 import type { Dependencies } from './dependencies.ts';
 import { requestAnalysis } from './handle-subject.ts';
+import { QUEUE_PR } from './merge-queue.ts';
 import { subjectOf } from './subject.ts';
 
 const ALIVE = 'alive';
@@ -60,6 +61,8 @@ export async function reconcile(deps: Dependencies): Promise<number> {
   }
   if (looked > MAX_REPOSITORIES) log.warn({ limit: MAX_REPOSITORIES }, 'not all repositories were looked through');
   for (const check of await store.checks.overdue(Number.MAX_SAFE_INTEGER, MAX_OPEN_CHECKS)) {
+    // The commit of a merge queue is no pull request's: its own run or its deadline concludes it.
+    if (check.pr === QUEUE_PR) continue;
     const repository = { id: check.repoId, owner: check.owner, name: check.repo };
     const common = { installationId: check.installationId, repository, pr: check.pr, headSha: check.sha };
     await requestAnalysis(deps, `reconcile/${unseen}/${check.sha}`, { ...common, run: null, isAsked: false, commentId: null });
