@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LoopbackGitHub, type PullHandle, type RepositoryHandle, startLoopbackGitHub } from '../../lab/loopback-github/index.ts';
+import { openCheck, writeCheck } from '../../src/app/jobs/check-run.ts';
 import type { Dependencies } from '../../src/app/jobs/dependencies.ts';
 import { handleSubject } from '../../src/app/jobs/handle-subject.ts';
 import { ingest } from '../../src/app/jobs/ingest.ts';
@@ -173,6 +174,62 @@ describe('the deadline', () => {
     await sweep(deps);
     await workOff();
     expect(hub.view(pull).checks[0]?.status).toBe('completed');
+  });
+});
+
+describe('a check that is opened again', () => {
+  const rerun = (pull: PullHandle, guid: string): Delivery => {
+    const target = { installationId: repository.installationId, repository: { id: repository.id, owner: 'acme', name: 'train' } };
+    const task = { kind: 'rerun', ...target, headSha: pull.headSha, actor: null, checkRunId: null, appId: 4242 };
+    return { guid, event: 'check_run.rerequested', receivedAt: clock, body: JSON.stringify(task) };
+  };
+  let pull: PullHandle;
+  beforeAll(async () => {
+    pull = repository.openPullRequest({ author: 'alice', branch: 'again', title: 'again', changes: { 'train.py': '# again\n' } });
+    const run = repository.addWorkflowRun({ pr: pull, status: 'completed', conclusion: 'success' });
+    repository.addArtifact(run, { name: 'npu-profile', zipBuffer: Buffer.from('PK') });
+    await take(head(pull, 'open-again'));
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'completed' }]);
+    clock += 60 * 60_000;
+  });
+
+  it.each([
+    // The conclusion cannot be written, only that the work has begun.
+    ['that the work has begun', 'again-1', 1],
+    ['nothing at all', 'again-2', 0],
+  ])('and then can be told %s is concluded in the end', async (_, guid, skip) => {
+    const fault = hub.fault({ match: /^PATCH \S*\/check-runs\/\d+/, skip, status: 502, times: 100 });
+    await take(rerun(pull, guid));
+    const record = await opened.store.checks.find(repository.id, pull.headSha);
+    expect(record).toMatchObject({ phase: 'in_progress' });
+    expect(record!.deadlineAt).toBeGreaterThan(clock);
+    fault.times = 0;
+    clock += 16 * 60_000;
+    await sweep(deps);
+    await workOff();
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'completed' }]);
+  });
+
+  it('has a deadline of its own, also where GitHub has deleted its run', async () => {
+    repository.deleteCheckRun(hub.view(pull).checks[0]!.id);
+    const place = {
+      target: { installationId: repository.installationId!, repository: { id: repository.id, owner: 'acme', name: 'train' } },
+      sha: pull.headSha,
+      pr: pull.number,
+    };
+    const desired = await openCheck(deps, place, 'zh', 'analysing');
+    const first = await writeCheck(deps, place, desired, false);
+    expect(first.deadlineAt).toBeGreaterThan(clock);
+    repository.deleteCheckRun(first.checkRunId!);
+    clock += 60_000;
+    const second = await writeCheck(deps, place, desired, false);
+    expect(second.checkRunId).not.toBe(first.checkRunId);
+    // One that is open keeps its deadline.
+    expect(second.deadlineAt).toBe(first.deadlineAt);
+    clock += 181 * 60_000;
+    await sweep(deps);
+    await workOff();
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'completed' }]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { DEFAULT_CONFIG } from '../../config/schema.ts';
 import { PERMISSIONS, statusOf } from '../../github/client.ts';
 import type { CheckAction } from '../../github/intake.ts';
 import { createCheck, type DesiredCheck, findCheck, restateCheck, updateCheck } from '../../github/publish/check.ts';
@@ -90,7 +91,7 @@ export async function ensureCheck(
   deps: Dependencies,
   place: CheckPlace,
   initial: DesiredCheck,
-  deadlineMinutes: number | null,
+  deadlineMinutes = DEFAULT_CONFIG.deadline_minutes,
 ): Promise<CheckRecord & { checkRunId: number }> {
   const { target, sha, pr } = place;
   const { repository, installationId } = target;
@@ -112,17 +113,27 @@ export async function ensureCheck(
       phase: found.status === 'completed' ? 'completed' : found.status === 'in_progress' ? 'in_progress' : 'queued',
       conclusion: found.conclusion,
       hasReport: false,
-      deadlineAt: deadlineMinutes === null ? null : deps.now() + deadlineMinutes * 60_000,
+      deadlineAt: known?.deadlineAt ?? deps.now() + deadlineMinutes * 60_000,
     } as const;
     await deps.store.checks.put(record);
     return record;
   });
 }
 
-/** Writes a state to the check run of a commit and remembers it. */
-export async function writeCheck(deps: Dependencies, place: CheckPlace, desired: DesiredCheck, hasReport: boolean): Promise<CheckRecord> {
+/**
+ * Writes a state to the check run of a commit and remembers it. A check that was concluded and is opened again gets a new deadline: the old
+ * one has had its look, and a deadline is looked at once.
+ */
+export async function writeCheck(
+  deps: Dependencies,
+  place: CheckPlace,
+  desired: DesiredCheck,
+  hasReport: boolean,
+  deadlineMinutes = DEFAULT_CONFIG.deadline_minutes,
+): Promise<CheckRecord> {
   const { target } = place;
-  let record = await ensureCheck(deps, place, { ...desired, status: 'in_progress' }, null);
+  let record = await ensureCheck(deps, place, { ...desired, status: 'in_progress' }, deadlineMinutes);
+  const isReopened = desired.status !== 'completed' && (record.phase === 'completed' || record.deadlineAt === null);
   const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.publish);
   try {
     await updateCheck(octokit, target.repository, record.checkRunId, desired);
@@ -130,7 +141,7 @@ export async function writeCheck(deps: Dependencies, place: CheckPlace, desired:
     if (statusOf(error) !== 404) throw error;
     // GitHub deletes check runs of a suite that has very many: found or made once more.
     await deps.store.checks.put({ ...record, checkRunId: null });
-    record = await ensureCheck(deps, place, { ...desired, status: 'in_progress' }, null);
+    record = await ensureCheck(deps, place, { ...desired, status: 'in_progress' }, deadlineMinutes);
     await updateCheck(octokit, target.repository, record.checkRunId, desired);
   }
   const next: CheckRecord = {
@@ -138,6 +149,7 @@ export async function writeCheck(deps: Dependencies, place: CheckPlace, desired:
     phase: desired.status,
     conclusion: desired.status === 'completed' ? desired.conclusion : null,
     hasReport: hasReport || (record.hasReport && desired.status === 'completed'),
+    ...(isReopened ? { deadlineAt: deps.now() + deadlineMinutes * 60_000 } : {}),
   };
   await deps.store.checks.put(next);
   return next;

@@ -395,6 +395,14 @@ function createSettle(deps: Dependencies, subject: string): Settle {
   };
 }
 
+/** Not even giving up could be told: a check that is open, or that GitHub has reset for whoever asked, is looked at once more. */
+async function lookAgain(deps: Dependencies, { target, headSha, isAsked }: Analysis, hopeless: boolean): Promise<void> {
+  const check = await deps.store.checks.find(target.repository.id, headSha);
+  if (check === null || (check.phase === 'completed' && (!isAsked || hopeless))) return;
+  const deadlineAt = deps.now() + (hopeless ? HOPELESS_AGAIN_MS : OVERDUE_AGAIN_MS);
+  await deps.store.checks.put({ ...check, phase: 'in_progress', conclusion: null, hasReport: false, deadlineAt });
+}
+
 async function handlePullRequest(deps: Dependencies, pending: readonly WorkRequest[], settle: Settle): Promise<void> {
   const analyses: { request: WorkRequest; payload: AnalyseRequest }[] = [];
   for (const request of pending) {
@@ -446,9 +454,15 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
         return outcome;
       },
       async (correlationId) => {
-        // What was to be said again still stands as it was said.
-        const isStanding = analysis.restates === true && !analysis.isAsked && analysis.run === null;
-        if (!isStanding) await publishGivingUp(deps, analysis, correlationId);
+        const check = await deps.store.checks.find(analysis.target.repository.id, analysis.headSha);
+        // What was to be said again still stands as it was said, unless its check has been opened for it.
+        const isStanding = analysis.restates === true && !analysis.isAsked && analysis.run === null && check?.phase === 'completed';
+        if (!isStanding) {
+          await publishGivingUp(deps, analysis, correlationId).catch(async (error: unknown) => {
+            await lookAgain(deps, analysis, isHopeless(error));
+            throw error;
+          });
+        }
         await reactAll(deps, analysis.target, commentIds, 'confused');
       },
     );
