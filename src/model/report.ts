@@ -264,6 +264,7 @@ export const Report = z.object({
   gate: Gate.nullable(),
   inputs: z.array(Input),
   notes: z.array(z.string()),
+  attached: z.literal(true).optional().describe('a person attached the profile, nothing binds it to the commit; its gate is never passed'),
   patch: z.string().optional().describe('unified diff of all edits, as `git apply` takes it; absent without edits'),
   missing: z
     .array(z.object({ what: z.string(), consequence: z.string(), remedy: z.string() }))

@@ -21,7 +21,17 @@ export function countsForGate(finding: Finding): boolean {
 
 /** Decides the gate of a report. null: no gate is configured, the check only informs. */
 export function evaluateGate(report: Report, gate: GateConfig | null): Gate | null {
-  if (gate === null) return null;
+  const judged = gate === null ? null : judge(report, gate);
+  // An author without any right can attach what they like.
+  if (judged?.outcome !== 'pass' || report.attached !== true) return judged;
+  const text =
+    report.lang === 'en'
+      ? 'the profile is an attachment, which decides nothing: the gate passes with a profile of a workflow run'
+      : 'profile 来自附件，不能作为判断依据：门禁须凭工作流运行产生的 profile 才能通过';
+  return { outcome: 'neutral', because: [text] };
+}
+
+function judge(report: Report, gate: GateConfig): Gate {
   const { lang } = report;
   const say = (en: string, zh: string): string => (lang === 'en' ? en : zh);
   if (report.verdict.outcome === 'no-data') {

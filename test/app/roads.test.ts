@@ -216,6 +216,25 @@ describe('a profile that no run uploaded', { timeout: 150_000 }, () => {
     expect(answer.comments[1]?.body).toContain('private repository');
   });
 
+  it('turns no failed check green as an attachment, which anybody can make', async () => {
+    const repository = repositoryWith('attachments: true\ngate: { severity: medium }\n');
+    const pull = openPull({ repository });
+    const failed = await analysed(repository, pull, slow);
+    expect(failed.checks[0]?.conclusion).toBe('failure');
+    const ask = async (text: string) => {
+      const comment = repository.comment(pull, 'alice', `/npu-advise ${text}`);
+      await world.hub.deliver('issue_comment', { action: 'created', comment });
+    };
+    await ask(`run ${repository.attach({ name: 'fast.json', ...uploaded(usual) })}`);
+    const said = (v: PullView) => isConcluded(v) && /stays failed/.test(v.checks[0]?.summary ?? '');
+    const view = await until(world, pull, said, 'said', 120_000);
+    expect(view.checks[0]?.conclusion).toBe('failure');
+    expect(view.checks[0]?.text).toContain('is the word of who attached it');
+    await ask('run');
+    const again = await until(world, pull, (v) => isConcluded(v) && !said(v), 'looked at again', 120_000);
+    expect(again.checks[0]).toMatchObject({ conclusion: 'failure', title: failed.checks[0]?.title });
+  });
+
   it('was fetched without a token from hosts that are not the API', () => {
     expect(foreign().length).toBeGreaterThanOrEqual(4);
     expect(foreign().every(({ authorization }) => !authorization)).toBe(true);

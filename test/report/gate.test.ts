@@ -115,6 +115,19 @@ describe('the gate', () => {
   });
 });
 
+describe('the gate of an attached profile', () => {
+  it('is never passed, in either language, and fails as any other', () => {
+    const attached = (findings: Finding[], lang: 'en' | 'zh' = 'en') => ({ ...report(findings), lang, attached: true as const });
+    expect(evaluateGate(attached([]), { severity: 'high' })).toEqual({
+      outcome: 'neutral',
+      because: [expect.stringContaining('attachment')],
+    });
+    expect(evaluateGate(attached([], 'zh'), { severity: 'high' })?.because[0]).toContain('附件');
+    expect(evaluateGate(attached([finding({})]), { severity: 'high' })?.outcome).toBe('fail');
+    expect(evaluateGate(attached([]), null)).toBeNull();
+  });
+});
+
 describe('the gate on a regression', () => {
   const compared = (over: Parameters<typeof comparison>[1] = {}): Report => ({ ...report([]), comparison: comparison('en', over) });
   const judge = (of: Report, regression: { ms?: number; share?: number }) => evaluateGate(of, { regression });

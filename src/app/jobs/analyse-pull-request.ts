@@ -8,6 +8,7 @@ import { Report } from '../../model/report.ts';
 import { renderUntouched } from '../../render/jobs.ts';
 import type { CheckRecord } from '../../store/ports.ts';
 import { asAccepted } from './accepted.ts';
+import { isAttached } from './candidate.ts';
 import { buttons, concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { findElsewhere } from './find-elsewhere.ts';
@@ -56,6 +57,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
     wantsChanges: analysis.isAsked && analysis.mayReuse,
     checkUrl: check.url,
     source: new Map<string, string>(),
+    isWord: analysis.wanted?.attachment !== undefined,
   } satisfies Omit<Publication, 'statement'>;
   const jobs = jobsOf(config);
   if (config.jobs !== null) return analyseJobs(deps, octokit, analysis, jobs, { check, publication });
@@ -78,7 +80,8 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
   const progress = startProgress(deps, place, check.checkRunId, config.lang);
   const told = tellProfile(deps, octokit, analysis, { pull, candidate: search.candidate, job: job!, progress });
   const { statement, source } = await told.finally(() => progress.stop());
-  const say = (): Promise<void> => publish(deps, { ...publication, source: new Map(source?.files), statement });
+  const isWord = isAttached(search.candidate);
+  const say = (): Promise<void> => publish(deps, { ...publication, isWord, source: new Map(source?.files), statement });
   await say();
   await progress.settle(say);
   return 'published';
@@ -169,7 +172,8 @@ async function analyseJobs(
     await progress.stop();
   }
   const statement: JobsStatement = { kind: 'jobs', jobs: told, untouched };
-  const say = (): Promise<void> => publish(deps, { ...publication, source, statement });
+  const isWord = publication.isWord === true || there.some(({ search }) => search.kind === 'found' && isAttached(search.candidate));
+  const say = (): Promise<void> => publish(deps, { ...publication, isWord, source, statement });
   await say();
   await progress.settle(say);
   return 'published';
@@ -293,6 +297,7 @@ export async function publishGivingUp(deps: Dependencies, analysis: Analysis, co
     isAsked: analysis.isAsked,
     checkUrl: null,
     source: new Map(),
+    isWord: analysis.wanted?.attachment !== undefined,
     statement: failure(reason, hint, correlationId),
   });
 }

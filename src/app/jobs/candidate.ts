@@ -8,3 +8,8 @@ export interface Candidate {
   /** Names of everything the run uploaded. */
   readonly uploaded: readonly string[];
 }
+
+/** Whether nothing but the word of a person binds it to the commit. */
+export function isAttached({ artifacts }: Pick<Candidate, 'artifacts'>): boolean {
+  return artifacts.some(({ place }) => place?.kind === 'attachment');
+}

@@ -155,6 +155,12 @@ export async function writeCheck(
   return next;
 }
 
+/** Whether the check of a commit has failed for what a profile holds. Only a profile of a run takes that back, never an attached one. */
+export async function hasFailed(deps: Dependencies, { target, sha }: CheckPlace): Promise<boolean> {
+  const known = await deps.store.checks.find(target.repository.id, sha);
+  return known?.phase === 'completed' && known.conclusion === 'failure' && known.hasReport;
+}
+
 /** A re-run was asked for where nothing is to be done: the check says again what it said, so that nobody waits for it. */
 export async function sayAgain(deps: Dependencies, { target, sha }: CheckPlace): Promise<void> {
   const known = await deps.store.checks.find(target.repository.id, sha);

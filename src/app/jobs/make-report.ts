@@ -23,8 +23,8 @@ import type { KeptProfile } from '../../store/ports.ts';
 import { type AnalysisProgress, ARCHIVE_ERROR, NOT_FETCHED } from '../analysis-protocol.ts';
 import { asAccepted } from './accepted.ts';
 import { ancestryOf, type Baseline, type BaselineSearch, type Comparing, findBaseline, withHistory, writeBaseline } from './baseline.ts';
-import type { Candidate } from './candidate.ts';
-import { openCheck, writeCheck } from './check-run.ts';
+import { type Candidate, isAttached } from './candidate.ts';
+import { hasFailed, openCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { fetchArtifacts } from './fetch-artifacts.ts';
 import type { Progress } from './progress.ts';
@@ -66,6 +66,7 @@ function reportKey(analysis: Analysis, artifacts: readonly Artifact[], { name, c
     inputs,
     { lang, thresholds, disabled_rules, gate, job },
     ...(name === null ? [] : [name]),
+    ...(isAttached({ artifacts }) ? ['attached'] : []),
     ...('baseline' in compared ? [compared.baseline.runs.map(({ id }) => id)] : []),
   ];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
@@ -208,16 +209,18 @@ async function makeReport(
 
   progress.tell({ kind: 'queue' });
   // What a fork's workflow says is a claim: its figures are followed, its facts are nobody's baseline.
-  const isAttached = artifacts.some(({ place }) => place?.kind === 'attachment');
-  const isTrusted = pull.headRepoId !== null && pull.headRepoId === pull.baseRepoId && !isAttached;
+  const isWord = isAttached(candidate);
+  const isTrusted = pull.headRepoId !== null && pull.headRepoId === pull.baseRepoId && !isWord;
   const made = await deps.analysisSlot(async () => {
     const place = { target, sha: headSha, pr };
-    await writeCheck(deps, place, await openCheck(deps, place, config.lang, 'analysing'), false);
+    const stays = isWord && (await hasFailed(deps, place));
+    if (!stays) await writeCheck(deps, place, await openCheck(deps, place, config.lang, 'analysing'), false);
     const baseline = 'baseline' in compared ? compared.baseline : null;
     return analyseArtifacts(deps, octokit, target, { artifacts, config, source, more, progress, baseline, keepsFacts: isTrusted });
   });
-  const judged = ofJob(Report.parse({ ...made.report, gate: made.report.gate ?? evaluateGate(made.report, config.gate) }), settings.name);
-  const said = isAttached ? { ...judged, notes: [...judged.notes, attachedNote(artifacts, headSha, config.lang)] } : judged;
+  const of: Report = isWord ? { ...made.report, attached: true, gate: null } : made.report;
+  const judged = ofJob(Report.parse({ ...of, gate: of.gate ?? evaluateGate(of, config.gate) }), settings.name);
+  const said = isWord ? { ...judged, notes: [...judged.notes, attachedNote(artifacts, headSha, config.lang)] } : judged;
   const report = await withHistory(profiles, comparing, compared, said);
   await deps.store.reports.put({ key, repoId: target.repository.id, pr, sha: headSha, json: JSON.stringify(report) });
   const origin = `pull-request/${pr}/${originOf(candidate)}`;

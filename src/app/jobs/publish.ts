@@ -27,7 +27,7 @@ import { lacksBaseline } from '../../render/trend.ts';
 import type { CommentView, JobsComment } from '../../render/views.ts';
 import type { PostedFinding, PullRequestState } from '../../store/ports.ts';
 import { asAccepted } from './accepted.ts';
-import { buttons, writeCheck } from './check-run.ts';
+import { buttons, hasFailed, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Target } from './request.ts';
 
@@ -69,11 +69,18 @@ export interface Publication {
   /** A person asked for the review with the changes. */
   readonly wantsChanges?: boolean;
   readonly statement: Statement;
+  /** What is said rests on a file that a person attached, also where it could not be read. */
+  readonly isWord?: boolean;
   /** Page of the check run, which holds the full report. */
   readonly checkUrl: string | null;
   /** Text of the head's files, for annotations on lines that exist. */
   readonly source: ReadonlyMap<string, string>;
 }
+
+const STAYS_FAILED: Readonly<Record<Lang, string>> = {
+  en: 'The check stays failed: an attached profile takes back nothing. `/npu-advise run` looks at the profile of the workflow run again.',
+  zh: '检查仍为失败：附件中的 profile 不能推翻此前的结论。`/npu-advise run` 会重新分析工作流运行产生的 profile。',
+};
 
 function isWorthAComment(report: Report): boolean {
   if (report.gate?.outcome === 'fail') return true;
@@ -247,7 +254,15 @@ export async function publish(deps: Dependencies, publication: Publication): Pro
       ...(isOpen ? (['ack-all'] as const) : []),
       ...(mayBeSuggested() ? (['suggest'] as const) : []),
     ];
-    await writeCheck(deps, place, { ...rendered, actions: rendered.status === 'completed' ? buttons(offered, lang) : [] }, hasReport);
+    const isWord = publication.isWord === true || reportsOf(statement).some(({ attached }) => attached === true);
+    const stays = isWord && rendered.conclusion !== 'failure' && (await hasFailed(deps, place));
+    const kept = stays ? ({ conclusion: 'failure', summary: `${STAYS_FAILED[lang]}\n\n${rendered.summary}` } as const) : {};
+    await writeCheck(
+      deps,
+      place,
+      { ...rendered, ...kept, actions: rendered.status === 'completed' ? buttons(offered, lang) : [] },
+      hasReport,
+    );
   };
   await syncCheck();
   deps.killPoint('after-check-updated');
