@@ -40,7 +40,9 @@ export function acknowledgements(db: Database): Acknowledgements {
       }>(
         `SELECT DISTINCT ON (c.repo_id, c.pr) c.repo_id, c.owner, c.repo, c.pr, c.installation_id, c.sha
          FROM npu_advisor.acknowledgements a JOIN npu_advisor.check_runs c ON c.repo_id = a.repo_id AND c.pr = a.pr
-         WHERE a.until >= $1 AND a.until < $2 ORDER BY c.repo_id, c.pr, c.updated_at DESC LIMIT $3`,
+         LEFT JOIN npu_advisor.pull_requests p ON p.repo_id = a.repo_id AND p.pr = a.pr
+         WHERE a.until >= $1 AND a.until < $2
+         ORDER BY c.repo_id, c.pr, coalesce(c.sha = p.reported_sha, false) DESC, c.updated_at DESC LIMIT $3`,
         [from, before, MAX_ENDED],
       );
       return rows.map(({ repo_id, owner, repo, pr, installation_id, sha }) => ({

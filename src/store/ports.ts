@@ -226,7 +226,7 @@ export interface Acknowledgements {
   /** The same finding again takes the place of what was given before. */
   put(repoId: number, pr: number, given: readonly Acknowledgement[]): Promise<void>;
   remove(repoId: number, pr: number, findings: readonly string[]): Promise<void>;
-  /** Pull requests where one has ended: its last day is `from` or later, and before `before`; with the commit that was checked last. */
+  /** Pull requests where one has ended: its last day is `from` or later, and before `before`; with the commit that was reported last. */
   ended(from: string, before: string): Promise<readonly Pick<CheckRecord, 'repoId' | 'owner' | 'repo' | 'pr' | 'installationId' | 'sha'>[]>;
   prune(olderThan: number): Promise<void>;
 }

@@ -73,7 +73,7 @@ describe.each(stores)('the %s store', (name, url) => {
   });
 
   it('keeps one acknowledgement for each finding of a pull request, and tells which have ended', async () => {
-    const { acknowledgements, checks } = open.store;
+    const { acknowledgements, checks, pullRequests } = open.store;
     const repoId = Date.now() + 1;
     const given = { rule: 'slow-rank', title: '卡 5 慢', by: 'alice', at: 1000, sha: 'a', until: null, reason: '\u0000 "x"', saving: null };
     const [one, two] = [
@@ -90,6 +90,12 @@ describe.each(stores)('the %s store', (name, url) => {
     }
     const newest = { repoId, owner: 'acme', repo: 'train', pr: 3, installationId: 99, sha: '2'.repeat(40) };
     const ended = async (from: string, before: string) => (await acknowledgements.ended(from, before)).filter((c) => c.repoId === repoId);
+    expect(await ended('2027-01-31', '2027-02-01')).toEqual([newest]);
+    // A check of an older commit may be written to later than that of the commit whose report is shown.
+    const reported = { repoId, pr: 3, commentId: 1, bodyHash: null, findings: [], before: [], suggested: [] };
+    await pullRequests.put({ ...reported, reportedSha: '1'.repeat(40) });
+    expect(await ended('2027-01-31', '2027-02-01')).toEqual([{ ...newest, sha: '1'.repeat(40) }]);
+    await pullRequests.put({ ...reported, reportedSha: '3'.repeat(40) });
     expect(await ended('2027-01-31', '2027-02-01')).toEqual([newest]);
     expect(await ended('', '2027-01-31')).toEqual([]);
     expect(await ended('2027-02-01', '2027-03-01')).toEqual([]);
