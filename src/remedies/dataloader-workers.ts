@@ -120,6 +120,11 @@ const HAZARD: Readonly<Record<WorkerHazard['kind'], L10n>> = {
   iterable: both('an iterable dataset gives every worker all samples', '可迭代数据集会让每个进程读到全部样本'),
   handle: both('an open file does not survive the start of a worker', '已打开的文件句柄不能跨进程使用'),
   spawn: both('workers are started by spawn', '进程以 spawn 方式启动'),
+  generator: both(
+    'a random generator kept with the data is copied to each worker in the same state',
+    '数据侧自带的随机数生成器会以相同状态复制到每个进程',
+  ),
+  unseen: both('code outside the repository makes the samples', '样本由仓库之外的代码生成'),
   'unread-file': both('a file could not be read', '有文件未能读取'),
 };
 
@@ -203,8 +208,8 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
         '共享内存（`/dev/shm`）能放下在途的 batch；容器默认常只有 64 MB。',
       ),
       both(
-        'Workers draw random augmentation from seeds of their own: runs need not be equal bit by bit.',
-        '各进程的随机增强使用各自的种子：不要求与之前逐位一致。',
+        'Random numbers come from the seed of each worker: a generator kept in the data set is copied to each worker in the same state.',
+        '随机数来自各进程自己的种子：保存在数据集中的生成器会以相同状态复制到每个进程。',
       ),
       both(
         '`persistent_workers` and `prefetch_factor` need `num_workers` above 0.',

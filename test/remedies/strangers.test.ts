@@ -18,6 +18,77 @@ interface Case {
 const DDP = 'from torch.nn.parallel import DistributedDataParallel as DDP\n';
 const LOADER = 'from torch.utils.data import DataLoader\n';
 
+const OWN = 'def embed(t):\n    return bert(t.npu())\n\ndef load():\n    return TensorDataset(torch.rand(9).npu())\n';
+
+/** Samples that are made on the card, by code out of sight, or with random numbers of their own. */
+const SAMPLES_ELSEWHERE: readonly (readonly [what: string, ...lines: string[]])[] = [
+  [
+    'a function puts the tensors on the card',
+    'def load():',
+    '    x = torch.randn(9, 9).npu()',
+    '    return TensorDataset(x, x)',
+    'train_ds = load()',
+    'loader = DataLoader(train_ds)',
+  ],
+  ['a function of another file does', 'import own', 'data = own.load()', 'loader = DataLoader(data)'],
+  ['a method does', 'class A:', '    def put(self): return [x.npu()]', '    def run(self):', '        loader = DataLoader(self.put())'],
+  ['the collate function is a lambda that copies', 'loader = DataLoader(ds, collate_fn=lambda s: torch.stack(s).npu())'],
+  [
+    'the collate function is a partial of one that copies',
+    'def build(pad, items):',
+    '    return torch.stack(items).npu()',
+    'loader = DataLoader(ds, collate_fn=partial(build, 0))',
+  ],
+  [
+    'the transform embeds on the card',
+    'from torchvision.datasets import ImageFolder',
+    'def prep(img):',
+    '    return encoder(img.npu()).cpu()',
+    'ds = ImageFolder(root, transform=prep)',
+    'loader = DataLoader(ds)',
+  ],
+  [
+    'the transform is set afterwards',
+    'from torchvision.datasets import ImageFolder',
+    'from own import embed',
+    'ds = ImageFolder(root)',
+    'ds.transform = lambda img: embed(img)',
+    'loader = DataLoader(ds)',
+  ],
+  [
+    'a sample is made by a helper that uses the card',
+    'from own import embed',
+    'class Bag(Dataset):',
+    '    def __getitem__(self, i):',
+    '        return embed(self.x[i])',
+    'loader = DataLoader(Bag())',
+  ],
+  ['the model that makes samples is handed in', 'net = Net().npu()', 'class Bag(Dataset): pass', 'loader = DataLoader(Bag(net))'],
+  ['the data set comes from a package out of sight', 'from corpus import read', 'ds = read("train")', 'loader = DataLoader(ds)'],
+  ['tensors come back on the card they were saved from', 'import torch', 'ds = torch.load("train.pt")', 'loader = DataLoader(ds)'],
+  ['the data set is handed in, and nobody is seen to do it', 'def train(ds):', '    loader = DataLoader(ds)'],
+  ['the data set is handed in from the card', 'def train(ds):', '    loader = DataLoader(ds)', '    return loader', 'train([x.npu()])'],
+  ['tensors are on the card unless told otherwise', 'import torch', 'torch.set_default_device("npu:0")', 'loader = DataLoader(ds)'],
+  [
+    'the data set keeps a generator of its own',
+    'class Crops(Dataset):',
+    '    def __init__(self, seed):',
+    '        self.rng = np.random.default_rng(seed)',
+    '    def __getitem__(self, i):',
+    '        return self.x[self.rng.integers(0, 9)]',
+    'loader = DataLoader(Crops(0))',
+  ],
+  ['the data set is given a generator', 'rng = random.Random(0)', 'loader = DataLoader(Crops(rng))'],
+  [
+    'a sample draws from a generator of the module',
+    'GEN = torch.Generator().manual_seed(1)',
+    'class Crops(Dataset):',
+    '    def __getitem__(self, i):',
+    '        return torch.rand(9, generator=GEN)',
+    'loader = DataLoader(Crops())',
+  ],
+];
+
 const NOT_ONE_CLICK: readonly Case[] = [
   {
     remedy: 'broadcast-buffers-off',
@@ -261,6 +332,14 @@ for batch in loader:
         'import torch\n\ndef forward(x):\n    x = x.permute(0, 2, 1, 3).contiguous().view(b, s, -1)\n    return x.view(b * s, -1)\n',
     },
   },
+  ...SAMPLES_ELSEWHERE.map(
+    ([what, ...lines]): Case => ({
+      remedy: 'dataloader-workers',
+      what,
+      params: { iterator: 'single' },
+      files: { 'train.py': `${LOADER}${lines.join('\n')}\nfor b in loader:\n    model(b).backward()\n`, 'own.py': OWN },
+    }),
+  ),
 ];
 
 describe('no one click', () => {
@@ -367,6 +446,40 @@ def main(args):
     params: { iterator: 'single' },
     files: {
       'train.py': `import torchvision\n${LOADER}train_set = torchvision.datasets.ImageFolder("data")\nloader = DataLoader(train_set, batch_size=8)\n`,
+    },
+  },
+  {
+    remedy: 'dataloader-workers',
+    what: 'a class of the repository with a helper, split once, made by a function',
+    params: { iterator: 'single' },
+    files: {
+      'data.py': `import numpy as np\nimport torch\nfrom torch.utils.data import Dataset, random_split
+def crop(x):
+    return torch.from_numpy(x[:9])
+
+class Crops(Dataset):
+    def __init__(self, root, transform=None):
+        self.x = np.load(root)
+        self.transform = transform
+    def __getitem__(self, i):
+        return self.transform(crop(self.x[i]))
+
+def build(args, transform):
+    full = Crops(args.root, transform)
+    train, rest = random_split(full, [0.9, 0.1], generator=torch.Generator().manual_seed(0))
+    return train
+`,
+      'train.py': `from torchvision import transforms\n${LOADER}from data import build
+def parse_args():
+    parser.add_argument("--device", default="npu:0")
+    return parser.parse_args()
+def make(train_set):
+    return DataLoader(train_set, batch_size=8, shuffle=True)
+args = parse_args()
+transform = transforms.Compose([transforms.Normalize(0.5, 0.5)])
+train_set = build(args, transform)
+loader = make(train_set)
+`,
     },
   },
   {

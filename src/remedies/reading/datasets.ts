@@ -4,17 +4,15 @@ import type { CallSite } from '../../source/find-in-tree.ts';
 import { pythonFilesWhere, pythonFilesWith } from '../../source/python-files.ts';
 import { isAside, isPython } from '../../source/readable-paths.ts';
 import { descend, lineAt, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
+import { DEVICE, sampleHazards } from './sample-device.ts';
 
 /** A sign that worker processes may not be able to load this data, or would load other data. Read wide: a word is enough. */
 export interface WorkerHazard {
-  readonly kind: 'device' | 'iterable' | 'handle' | 'spawn' | 'unread-file';
+  readonly kind: 'device' | 'iterable' | 'handle' | 'spawn' | 'unread-file' | 'generator' | 'unseen';
   readonly file: string;
   readonly line: number;
 }
 
-/** Code that speaks of a card: `x.npu()`, `x.to(device)`, `"npu:0"`. A change of type alone does not. */
-const DEVICE =
-  /\.(npu|cuda)\(|\.to\(\s*(?!torch\.(float|half|double|bfloat|int|long|short|uint|bool|complex)|dtype\b)|["'](npu|cuda)\b|\bdevice\b/;
 /** Handles that do not survive the start of a process; workers that share one also share its position. */
 const HANDLE =
   /\bself\.\w+\s*=\s*(io\.|gzip\.|codecs\.)?open\(|\b(h5py\.File|lmdb\.open|sqlite3\.connect|netCDF4|tables\.open_file|zipfile\.ZipFile|tarfile\.open)\b/;
@@ -25,7 +23,8 @@ const ITERATES = /\b(IterableDataset|IterDataPipe|WebDataset|streaming\s*=\s*Tru
 const PIPES = /^[^\S\n]*(?:from|import)\s+(torchtext|torchdata|webdataset)\b/m;
 
 /** Everything in the tree that speaks against worker processes for this loader without a person looking. */
-export function workerHazards(tree: SourceTree, { module, call }: CallSite): WorkerHazard[] {
+export function workerHazards(tree: SourceTree, site: CallSite): WorkerHazard[] {
+  const { module, call } = site;
   const hazards: WorkerHazard[] = [];
   const add = (kind: WorkerHazard['kind'], file: string, line: number): void => {
     if (!hazards.some((hazard) => hazard.kind === kind)) hazards.push({ kind, file, line });
@@ -71,6 +70,7 @@ export function workerHazards(tree: SourceTree, { module, call }: CallSite): Wor
   if (argumentOf(call, 'multiprocessing_context') !== null) add('spawn', module.path, line);
   const isAtTop = call.enclosing.every(({ kind, text }) => kind !== 'function' && !(kind === 'if' && /__name__/.test(text ?? '')));
   if (isAtTop && SPAWN.test(module.text)) add('spawn', module.path, line);
+  for (const hazard of sampleHazards(tree, site)) add(hazard.kind, hazard.file, hazard.line);
   return hazards;
 }
 
