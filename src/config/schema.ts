@@ -177,7 +177,7 @@ export const ConfigSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'Whether a profile may be attached to a pull request of a public repository: a file in its description whose name holds the first 7 digits of the head commit, or one that `/npu-advise run` is given the address of.',
+      'Whether a profile may be attached to a pull request of a public repository: a file in its description whose name holds the first 7 digits of the head commit, or one that `/npu-advise run` is given the address of. It passes no gate, and takes back no failure of a run.',
     ),
   on_missing: OnMissing.default('neutral').describe('Conclusion of the check when no profile arrived.'),
   deadline_minutes: z
@@ -186,7 +186,9 @@ export const ConfigSchema = z.strictObject({
     .min(1)
     .max(14 * 24 * 60)
     .default(180)
-    .describe('Minutes after a push at which a check that still waits for a profile is concluded with on_missing.'),
+    .describe(
+      'Minutes after a push at which a check that still waits for a profile is concluded with on_missing. In a merge queue 50 unless it is set.',
+    ),
   thresholds: Thresholds.default({}).describe('Options of single rules, by rule id; docs/rules names them.'),
   disabled_rules: DisabledRules.default([]).describe('Rules that are not run.'),
   job: JobConfig.default({}).describe(

@@ -111,15 +111,20 @@ describe('a pull request against the history of its branch', { timeout: 150_000 
   });
 });
 
+async function checksOf(repository: RepositoryHandle, sha: string): Promise<CheckJson[]> {
+  const address = `${world.hub.apiUrl}/repos/${repository.fullName}/commits/${sha}/check-runs`;
+  const answer = await fetch(address, { headers: { 'user-agent': 'test' } });
+  return ((await answer.json()) as { check_runs: CheckJson[] }).check_runs;
+}
+
 /** The check run of a commit that belongs to no pull request. */
 async function checkOf(repository: RepositoryHandle, sha: string): Promise<CheckJson> {
-  const address = `${world.hub.apiUrl}/repos/${repository.fullName}/commits/${sha}/check-runs`;
   const end = Date.now() + 120_000;
   for (;;) {
-    const answer = (await (await fetch(address, { headers: { 'user-agent': 'test' } })).json()) as { check_runs: CheckJson[] };
-    const done = answer.check_runs.find(({ status }) => status === 'completed');
+    const checks = await checksOf(repository, sha);
+    const done = checks.find(({ status }) => status === 'completed');
     if (done !== undefined) return done;
-    if (Date.now() > end) throw new Error(`no concluded check: ${JSON.stringify(answer)}`);
+    if (Date.now() > end) throw new Error(`no concluded check: ${JSON.stringify(checks)}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
@@ -142,6 +147,21 @@ describe('a merge queue that wants a profile of its own', { timeout: 150_000 }, 
     await profileOf(repository, { event: 'merge_group', branch, sha: group.headSha }, slow);
     const judged = await checkOf(repository, group.headSha);
     expect(judged.conclusion, judged.output.summary).toBe('failure');
+
+    // Nothing is waited for when the last run that might upload is over; until then, everything is.
+    const empty = repository.addMergeGroup(openPull({ repository }));
+    await world.hub.deliver('merge_group', { action: 'checks_requested', group: empty });
+    const ref = { event: 'merge_group', branch: empty.headRef.replace('refs/heads/', ''), sha: empty.headSha };
+    const [first, last] = [repository.addWorkflowRun(ref), repository.addWorkflowRun({ ...ref, status: 'in_progress' })];
+    await completed(first);
+    await logged('a run of a merge queue ended without a profile', 1);
+    expect((await checksOf(repository, empty.headSha)).map(({ status }) => status)).toEqual(['queued']);
+    repository.updateWorkflowRun(last, { status: 'completed', conclusion: 'success' });
+    await completed(last);
+    expect(await checkOf(repository, empty.headSha)).toMatchObject({
+      conclusion: 'neutral',
+      output: { title: expect.stringContaining('No profile arrived') },
+    });
 
     const gone = repository.addMergeGroup(openPull({ repository }));
     await world.hub.deliver('merge_group', { action: 'checks_requested', group: gone });

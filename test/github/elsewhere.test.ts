@@ -1,6 +1,6 @@
 /* Profiles outside of workflow runs: what binds them to a commit, and which addresses are asked. */
 import { describe, expect, it } from 'vitest';
-import { queueCheck, readQueueRef } from '../../src/app/jobs/merge-queue.ts';
+import { queueCheck, queueDeadline, readQueueRef } from '../../src/app/jobs/merge-queue.ts';
 import { isBranchRun } from '../../src/app/jobs/record-branch.ts';
 import { run } from '../../src/commands/run.ts';
 import { parseConfig } from '../../src/config/parse.ts';
@@ -129,6 +129,12 @@ describe('the merge queue', () => {
     [null, null],
   ])('names its base and pull request: %s', (ref, queue) => {
     expect(readQueueRef(ref)).toEqual(queue);
+  });
+
+  it('is waited for less than an hour, unless the settings say how long', () => {
+    expect(queueDeadline({ deadline_minutes: 180 })).toBe(50);
+    expect(queueDeadline({ deadline_minutes: 30 })).toBe(30);
+    expect(queueDeadline({ deadline_minutes: 240 })).toBe(240);
   });
 
   it.each([

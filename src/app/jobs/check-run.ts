@@ -1,7 +1,7 @@
 import { DEFAULT_CONFIG } from '../../config/schema.ts';
 import { PERMISSIONS, statusOf } from '../../github/client.ts';
 import type { CheckAction } from '../../github/intake.ts';
-import { createCheck, type DesiredCheck, findCheck, restateCheck, updateCheck } from '../../github/publish/check.ts';
+import { createCheck, type DesiredCheck, findCheck, readCheckTitle, restateCheck, updateCheck } from '../../github/publish/check.ts';
 import type { Lang } from '../../model/lang.ts';
 import { renderCheck } from '../../render/check.ts';
 import type { CheckRecord } from '../../store/ports.ts';
@@ -38,9 +38,9 @@ const TEXT = {
   'queue-missing': {
     en: {
       title: 'No profile arrived in the merge queue',
-      summary: 'No `merge_group` run uploaded a profile of this commit in time. The queue is not held up.',
+      summary: 'No `merge_group` run uploaded a usable profile of this commit in time. The queue is not held up.',
     },
-    zh: { title: '合并队列中没有收到 profile', summary: '没有 `merge_group` 运行及时上传该提交的 profile。队列不会因此停下。' },
+    zh: { title: '合并队列中没有收到 profile', summary: '没有 `merge_group` 运行及时上传该提交的可用 profile。队列不会因此停下。' },
   },
 } as const;
 
@@ -167,6 +167,21 @@ export async function sayAgain(deps: Dependencies, { target, sha }: CheckPlace):
   if (known === null || known.checkRunId === null || known.phase !== 'completed') return;
   const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.publish);
   await restateCheck(octokit, target.repository, known.checkRunId, known.conclusion ?? 'neutral');
+}
+
+/**
+ * True when a check was concluded without a look at anything, because its pull request was closed or had moved on; or when its run is gone.
+ * Other conclusions, "no profile arrived" for one, say what was looked at and stand.
+ */
+export async function isSetAside(deps: Dependencies, { target }: CheckPlace, checkRunId: number): Promise<boolean> {
+  const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.publish);
+  try {
+    const title = await readCheckTitle(octokit, target.repository, checkRunId);
+    return [TEXT.closed, TEXT.superseded].some(({ en, zh }) => title === en.title || title === zh.title);
+  } catch (error) {
+    if (statusOf(error) === 404) return true;
+    throw error;
+  }
 }
 
 /** Concludes a check that is still open; one that is concluded stays as it is. */

@@ -1,4 +1,4 @@
-import { DEFAULT_CONFIG } from '../../config/schema.ts';
+import { type Config, DEFAULT_CONFIG } from '../../config/schema.ts';
 import { PERMISSIONS } from '../../github/client.ts';
 import type { Task } from '../../github/intake.ts';
 import type { DesiredCheck } from '../../github/publish/check.ts';
@@ -15,6 +15,14 @@ const QUEUE_REF = /^(?:refs\/heads\/)?gh-readonly-queue\/(.+)\/pr-(\d{1,9})-[0-9
 export function readQueueRef(ref: string | null): { readonly base: string; readonly pr: number } | null {
   const match = ref === null ? null : QUEUE_REF.exec(ref);
   return match === null ? null : { base: match[1]!, pr: Number(match[2]) };
+}
+
+/** GitHub takes a group out of the queue whose checks have not answered after an hour, unless the branch rules say otherwise. */
+const QUEUE_DEADLINE_MINUTES = 50;
+
+/** Minutes a queue's check waits for a profile: what the settings say, where they say something of their own. */
+export function queueDeadline({ deadline_minutes: minutes }: Pick<Config, 'deadline_minutes'>): number {
+  return minutes === DEFAULT_CONFIG.deadline_minutes ? QUEUE_DEADLINE_MINUTES : minutes;
 }
 
 /** Checks of a merge queue's commits belong to no pull request. */
@@ -35,7 +43,7 @@ export async function handleMergeGroup(deps: Dependencies, task: Extract<Task, {
   const settings = base === null ? null : await readSettings(deps, target, base);
   const config = settings?.ok === true ? settings.value : DEFAULT_CONFIG;
   if (config.merge_queue === 'profile') {
-    await ensureCheck(deps, place, await openCheck(deps, place, config.lang, 'waiting'), config.deadline_minutes);
+    await ensureCheck(deps, place, await openCheck(deps, place, config.lang, 'waiting'), queueDeadline(config));
     return;
   }
   let verdict: CheckRecord | null = null;

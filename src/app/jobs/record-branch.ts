@@ -3,9 +3,9 @@ import { matchesAny } from '../../config/glob.ts';
 import { type JobSettings, jobKeyOf, jobOfArtifact, jobsOf } from '../../config/jobs.ts';
 import { mergeBaseOf } from '../../github/ancestors.ts';
 import { chooseArtifacts, listArtifacts } from '../../github/artifacts.ts';
-import { type Octokit, PERMISSIONS } from '../../github/client.ts';
+import { type Octokit, PERMISSIONS, type RepositoryRef } from '../../github/client.ts';
 import type { Task } from '../../github/intake.ts';
-import { listRuns, type PullRequest } from '../../github/pull-requests.ts';
+import { listRuns, type PullRequest, type RunRef } from '../../github/pull-requests.ts';
 import { FACTS_SCHEMA } from '../../model/facts-schema.ts';
 import { Report } from '../../model/report.ts';
 import { renderCheck } from '../../render/check.ts';
@@ -14,7 +14,7 @@ import type { ReportComment } from '../../render/views.ts';
 import { evaluateGate } from '../../report/gate.ts';
 import { ancestryOf, type Comparing, findBaseline, withHistory } from './baseline.ts';
 import type { Candidate } from './candidate.ts';
-import { writeCheck } from './check-run.ts';
+import { plainCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { isRunAccepted } from './find-profile.ts';
 import { analyseArtifacts, isAboutUpload, originOf, record } from './make-report.ts';
@@ -103,8 +103,15 @@ export async function recordBranchRun(deps: Dependencies, task: RunTask): Promis
     const report = await recordOne(deps, octokit, target, { candidate, job, branch, base: isJudged ? queue.base : null });
     if (report !== null && isJudged) told.push({ name: job.name ?? '', view: await viewOf(deps, report, queue.pr, run.headSha) });
   }
-  if (!isJudged || told.length === 0) return;
+  if (!isJudged) return;
   const place = { target, sha: run.headSha, pr: QUEUE_PR };
+  if (told.length === 0) {
+    // The queue waits for nothing that can still come. Written, not concluded, as the event that opens the check may come after this one.
+    const isLast = await isLastOfQueue(octokit, run, repository, jobs);
+    if (isLast) await writeCheck(deps, place, plainCheck('queue-missing', config.lang), false);
+    deps.log.info({ repository: repository.id, run: run.id, isLast }, 'a run of a merge queue ended without a profile');
+    return;
+  }
   const { view } = told[0]!;
   const annotatable = (): boolean => false;
   const rendered =
@@ -112,6 +119,20 @@ export async function recordBranchRun(deps: Dependencies, task: RunTask): Promis
       ? renderCheck({ comment: view, annotatable })
       : renderJobsCheck({ ...view, state: 'jobs', jobs: told, untouched: [] }, annotatable);
   await writeCheck(deps, place, { ...rendered, actions: [] }, true);
+}
+
+/** Whether no other run that may still upload the profile of a queue's commit is under way. */
+async function isLastOfQueue(
+  octokit: Octokit,
+  run: RunTask['run'],
+  repository: RepositoryRef,
+  jobs: readonly JobSettings[],
+): Promise<boolean> {
+  const isAccepted = (one: RunTask['run'] | RunRef): boolean =>
+    one.event === 'merge_group' && jobs.some((job) => isRunAccepted(job.config, one));
+  if (!isAccepted(run)) return false;
+  const runs = await listRuns(octokit, repository, run.headSha);
+  return runs.every(({ run: one, completed }) => completed || one.id === run.id || !isAccepted(one));
 }
 
 interface Recording {
