@@ -47,6 +47,7 @@ const HAZARD: Readonly<Record<BufferHazard['kind'], L10n>> = {
   'spectral-norm': both('spectral norm', 'spectral norm'),
   observer: both('quantisation observers', '量化 observer'),
   'batch-norm-evaluation': both('BatchNorm with an evaluation that every rank may run', '含 BatchNorm，且各卡都可能执行评估'),
+  'foreign-module': both('modules may come from a package that is not read here', '模块可能来自此处未读取的第三方包'),
   'unread-file': both('a file could not be read', '有文件未能读取'),
 };
 

@@ -6,6 +6,8 @@ const ID = 'broadcast-buffers-off';
 const IMPORT = 'from torch.nn.parallel import DistributedDataParallel as DDP\n';
 const TRAIN = `${IMPORT}\nmodel = DDP(model, device_ids=[local_rank])\n`;
 
+const NN = 'from torch import nn\nclass M(nn.Module):\n    def __init__(self):\n';
+
 const kindOf = (files: Readonly<Record<string, string>>, inDiff?: readonly string[], finding = {}) =>
   adviceOf(ID, { source: repository(files, inDiff) }, finding)!.edits.map((edit) => edit.kind);
 
@@ -35,6 +37,18 @@ describe('one click', () => {
     const rest =
       'opt = torch.optim.SGD(p, lr=0.1, momentum=0.9)\nmodel = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)\nbn = torch.nn.BatchNorm2d(8)\nmodel.eval()\n';
     expect(kindOf({ 'train.py': TRAIN, 'model.py': model, 'rest.py': rest })).toEqual(['suggestion']);
+  });
+
+  test.each([
+    [
+      'known packages',
+      'import os, sys\nimport numpy as np\nfrom tqdm import tqdm\nfrom transformers import AutoTokenizer, get_cosine_schedule_with_warmup\n',
+    ],
+    ['its own package', 'from model import Net\n'],
+    ['a constant buffer object', `${NN}        self.mask = nn.Buffer(ones)\n    def forward(self, x):\n        return x * self.mask\n`],
+    ['BatchNorm that only trains', 'bn = torch.nn.BatchNorm2d(8)\nmodel.train()\nmodel.train(True)\n'],
+  ])('%s', (_, text) => {
+    expect(kindOf({ 'train.py': TRAIN, 'model.py': text })).toEqual(['suggestion']);
   });
 
   test('BatchNorm with an evaluation that only rank 0 reaches', () => {
@@ -78,6 +92,27 @@ describe('comment only', () => {
     ['BatchNorm with evaluation on all ranks', { 'model.py': 'bn = torch.nn.BatchNorm2d(8)\nmodel.eval()\n' }],
     ['a model zoo with evaluation on all ranks', { 'model.py': 'from torchvision import models\nmodel.eval()\n' }],
     ['evaluation guarded only in its else', { 'model.py': 'import timm\nif rank == 0:\n    pass\nelse:\n    model.eval()\n' }],
+    [
+      'a buffer object',
+      { 'model.py': `${NN}        self.center = nn.Buffer(zero)\n    def forward(self, x):\n        self.center.mul_(0.9)\n` },
+    ],
+    ['a buffer object made later', { 'model.py': 'from torch import nn\ndef forward(self, x):\n    self.c = nn.Buffer(x.mean())\n' }],
+    ['in place behind a call', { 'model.py': 'self.register_buffer("c", s)\nself.model.c.detach().view(-1).mul_(0.9)\n' }],
+    ['in place on the next line', { 'model.py': 'self.register_buffer("c", s)\n(\n    self.c.detach()\n    .mul_(0.9)\n)\n' }],
+    ['by another name', { 'model.py': 'self.register_buffer("c", s)\nc = self.c.detach()\nc.mul_(0.9)\n' }],
+    ['several targets', { 'model.py': 'self.register_buffer("c", s)\nself.c, self.d = stats(x)\n' }],
+    ['BatchNorm and train(False)', { 'model.py': 'bn = torch.nn.BatchNorm2d(8)\nmodel.train(False)\n' }],
+    ['BatchNorm and train(mode=False)', { 'model.py': 'bn = torch.nn.BatchNorm2d(8)\nmodel.train(mode=False)\n' }],
+    ['BatchNorm and train(mode)', { 'model.py': 'bn = torch.nn.BatchNorm2d(8)\nmodel.train(is_training)\n' }],
+    ['BatchNorm and training = False', { 'model.py': 'bn = torch.nn.BatchNorm2d(8)\nmodel.training = False\n' }],
+    [
+      'BatchNorm, evaluation on one rank of each node',
+      { 'model.py': 'bn = torch.nn.BatchNorm2d(8)\nif local_rank == 0:\n    model.eval()\n' },
+    ],
+    ['running statistics of an instance norm', { 'model.py': 'n = nn.InstanceNorm2d(8, track_running_stats=True)\nmodel.eval()\n' }],
+    ['models of transformers', { 'model.py': 'from transformers import SegformerForSemanticSegmentation\n' }],
+    ['models of diffusers', { 'model.py': 'import diffusers\n' }],
+    ['models of somebody', { 'model.py': 'from os import path\nfrom lightly.models import Moby\n' }],
     ['a file that cannot be read', { 'model.py': 'x = 1\n' }],
   ])('%s', (name, files) => {
     const source = repository({ 'train.py': TRAIN, ...files });

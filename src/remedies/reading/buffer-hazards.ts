@@ -1,17 +1,26 @@
 import type { SourceTree } from '../../model/source-tree.ts';
-import { findMethodCalls, type PyCall } from '../../source/calls.ts';
+import { findCalls, findMethodCalls, type PyCall } from '../../source/calls.ts';
 import { namesOf } from '../../source/names.ts';
 import { pythonFilesWhere, pythonFilesWith } from '../../source/python-files.ts';
-import { isPython } from '../../source/readable-paths.ts';
-import { descend, type PyModule, partsOf, spanOf, textOf } from '../../source/syntax-tree.ts';
+import { isAside, isPython } from '../../source/readable-paths.ts';
+import { STANDARD_LIBRARY } from '../../source/standard-library.ts';
+import { descend, type PyModule, type PyNode, partsOf, spanOf, textOf } from '../../source/syntax-tree.ts';
 import { frameworksOf } from './frameworks.ts';
+import { functionAround } from './offers.ts';
 
 /**
  * A sign that the ranks' buffers may have to stay equal. Any of them turns the one-click change into a comment: the signs
  * are read wide (a name is enough), because a missed one would change results silently.
  */
 export interface BufferHazard {
-  readonly kind: 'updated-buffer' | 'state-like-name' | 'spectral-norm' | 'observer' | 'batch-norm-evaluation' | 'unread-file';
+  readonly kind:
+    | 'updated-buffer'
+    | 'state-like-name'
+    | 'spectral-norm'
+    | 'observer'
+    | 'batch-norm-evaluation'
+    | 'foreign-module'
+    | 'unread-file';
   readonly file: string;
   readonly line: number;
   /** What was seen there, as written. */
@@ -28,11 +37,30 @@ const MAY_NAME_STATE =
 const VECTOR_QUANTISER = /\bvector_?quanti[sz]\w*/i;
 const SPECTRAL_NORM = /\b(spectral_norm|SpectralNorm)\b/;
 const OBSERVER = /\b(FakeQuantize|[A-Z]\w*Observer|prepare_qat\w*|torch\.(ao\.)?quantization)\b/;
-const BATCH_NORM = /\b(BatchNorm[123]d|LazyBatchNorm[123]d|_BatchNorm|batch_norm)\b/;
+/** Norms with running statistics; of instance norms those that are asked for them, by name or as the fifth argument. */
+const BATCH_NORM =
+  /\b(BatchNorm[123]?d?|LazyBatchNorm[123]d|_BatchNorm|batch_norm)\b|\btrack_running_stats\s*=\s*(?!False\b)|InstanceNorm[123]d\([^()]*,[^()]*,[^()]*,[^()]*,/;
 /** Libraries whose models may hold batch norms that this tree does not show. */
 const MODEL_ZOO =
   /^[^\S\n]*(from|import)\s+(torchvision|timm|detectron2|mmcv|mmdet|mmseg|mmpretrain|mmcls|mmengine|segmentation_models_pytorch|efficientnet_pytorch|pretrainedmodels|monai|ultralytics|fairseq|espnet\w*|torch_geometric)\b|\btorch\.hub\b/m;
-const RANK_GUARD = /\brank\b\s*(==|in|<)|\bnot\s+[\w.]*rank\b|is_(main|master|rank_?zero)|(main|master)_process|\brank\(\)\s*==|get_rank/i;
+/** One rank of the whole job. The first of each node is not enough. */
+const RANK_GUARD =
+  /\brank(?:\(\))?\s*==|\bget_rank\([^()]*\)\s*==|\bnot\s+(?:\w+\.)*rank\b|\bis_(?:main|master|rank_?zero)|(?<!local_)(?:main|master)_process/i;
+const OTHERWISE = /\bor\b|\blocal_?rank\b|(?<!\w)not\s+(?:[\w.]*\.)?is_/;
+
+/** Packages without modules of their own, or whose modules torch's own buffers are all there is to. */
+const KNOWN_PACKAGES = new Set(
+  `torch torch_npu torchdata torchmetrics accelerate deepspeed apex numpy scipy pandas PIL cv2 skimage sklearn matplotlib seaborn
+  imageio tqdm rich yaml ruamel toml omegaconf hydra absl fire click tyro simple_parsing configargparse easydict addict yacs attr attrs pydantic
+  typing_extensions packaging psutil requests tensorboard tensorboardX wandb swanlab mlflow loguru colorama termcolor prettytable tabulate datasets
+  tokenizers sentencepiece tiktoken jieba nltk regex safetensors huggingface_hub h5py lmdb msgpack pyarrow webdataset albumentations
+  einops jsonlines orjson ujson joblib numba librosa soundfile pycocotools setuptools pkg_resources six future dotenv evaluate rouge_score sacrebleu
+  pytest git ray boto3 oss2`.split(/\s+/),
+);
+/** What does not hold modules in libraries that also have some. */
+const NO_MODULE =
+  /^(?:\w*(?:Tokenizer|TokenizerFast|Processor|FeatureExtractor|Config|Collator\w*|DataCollator\w*|Arguments|ArgumentParser|Callback|Trainer)|get_\w*schedul\w*|set_seed|logging|trainer_utils)$/;
+const IMPORT = /^[^\S\n]*(?:from[^\S\n]+([A-Za-z_]\w*)[\w.]*[^\S\n]+import[^\S\n]+([^#\n]*)|import[^\S\n]+([^#\n]+))/gm;
 
 /** Hazards of each kind are capped; three are shown, and one decides. */
 const MAX_PER_KIND = 20;
@@ -60,13 +88,17 @@ function readHazards(tree: SourceTree): BufferHazard[] {
   for (const module of modules) for (const [line, name] of stateNames(module)) add('state-like-name', module.path, line, name);
   for (const failure of failures) add('unread-file', failure.path, 1, failure.path);
 
+  for (const [file, line, name] of foreignModules(tree)) add('foreign-module', file, line, name);
+
   let hasBatchNorm = false;
-  for (const { file, line, text } of pythonLines(
-    tree,
-    add,
-    (text) => SPEAKS.some((sign) => sign.test(text)) || [...buffers].some((name) => text.includes(name)),
-  )) {
-    if (buffers.size > 0 && updatesBuffer(text, buffers)) add('updated-buffer', file, line, text.trim());
+  let aliases = new Set<string>();
+  let aliasesIn: string | null = null;
+  for (const { file, line, text } of pythonLines(tree, add, (text) => SPEAKS.some((sign) => sign.test(text)) || namesAny(text, buffers))) {
+    if (file !== aliasesIn) aliases = new Set();
+    aliasesIn = file;
+    const alias = aliasOf(text, buffers);
+    if (alias !== null) aliases.add(alias);
+    else if (updatesBuffer(text, buffers) || changesAlias(text, aliases)) add('updated-buffer', file, line, text.trim());
     const quantiser = VECTOR_QUANTISER.exec(text);
     if (quantiser) add('state-like-name', file, line, quantiser[0]);
     const spectral = SPECTRAL_NORM.exec(text);
@@ -81,7 +113,7 @@ function readHazards(tree: SourceTree): BufferHazard[] {
     const framework = (['hfTrainer', 'lightning'] as const).find((name) => evaluates.has(name));
     const file = framework && tree.paths.find((path) => isPython(path) && /Trainer\b|LightningModule\b/.test(tree.read(path) ?? ''));
     if (file) add('batch-norm-evaluation', file, 1, framework);
-    for (const [file, call] of unguardedEvaluations(tree)) add('batch-norm-evaluation', file, call.span.startLine, `${call.written}()`);
+    for (const [file, line, what] of unguardedEvaluations(tree)) add('batch-norm-evaluation', file, line, what);
   }
   return hazards;
 }
@@ -90,32 +122,118 @@ type Add = (kind: BufferHazard['kind'], file: string, line: number, what: string
 
 function registeredBuffers(tree: SourceTree, add: Add): ReadonlySet<string> {
   const names = new Set<string>();
+  const keep = (module: PyModule, call: PyCall, name: string): void => {
+    names.add(name);
+    if (wordsOf(name).some((word) => word === 'momentum' || STATE_WORDS.has(word))) {
+      add('state-like-name', module.path, call.span.startLine, name);
+    }
+  };
   for (const module of pythonFilesWith(tree, ['register_buffer']).modules) {
     for (const call of findMethodCalls(module, ['register_buffer'])) {
       const first = call.arguments.find((argument) => argument.position === 0 || argument.keyword === 'name');
       const name = /^[rbu]?["'](\w+)["']$/i.exec(first?.text ?? '')?.[1];
       if (name === undefined) add('updated-buffer', module.path, call.span.startLine, call.written);
-      else {
-        names.add(name);
-        if (wordsOf(name).some((word) => word === 'momentum' || STATE_WORDS.has(word))) {
-          add('state-like-name', module.path, call.span.startLine, name);
-        }
-      }
+      else keep(module, call, name);
+    }
+  }
+  for (const module of pythonFilesWith(tree, ['Buffer']).modules) {
+    for (const call of findCalls(module, BUFFERS, namesOf(module))) {
+      const target = call.node.parent?.kind === 'assignment' ? partsOf(call.node.parent)[0] : undefined;
+      const name = target?.kind === 'attribute' ? /^self\.(\w+)$/.exec(textOf(module, target))?.[1] : undefined;
+      if (name === undefined || call.name === null || !isInConstructor(module, call.node)) {
+        add('updated-buffer', module.path, call.span.startLine, call.written);
+      } else keep(module, call, name);
     }
   }
   return names;
 }
 
-/** Assignment to a buffer, to a part of it, or an in-place method on it. */
-const UPDATE =
-  /\.(\w+)(?:\.data)?\s*(?:\[.{0,200}\]\s*)?(?::[^=]{0,80})?(?:[-+*/@|&^%]|\/\/|\*\*|<<|>>)?=(?!=)|\.(\w+)(?:\.data)?(?:\[.{0,200}\])?\.\w*[a-z0-9]_\(|\bout\s*=\s*[\w.]*\.(\w+)\b|\b(_buffers)\b/g;
+const BUFFERS = ['torch.nn.Buffer', 'torch.nn.parameter.Buffer'];
 
+function isInConstructor(module: PyModule, node: PyNode): boolean {
+  const around = functionAround(node);
+  const name = around === null ? undefined : partsOf(around).find((part) => part.kind === 'identifier');
+  return name !== undefined && textOf(module, name) === '__init__';
+}
+
+function namesAny(text: string, names: ReadonlySet<string>): boolean {
+  if (names.size === 0) return false;
+  for (const [word] of text.matchAll(/\w+/g)) if (names.has(word)) return true;
+  return false;
+}
+
+/** Assignment to a buffer, to a part of it, or as the output of an operation. */
+const UPDATE =
+  /\.(\w+)(?:\.data)?\s*(?:\[.{0,200}\]\s*)?(?::[^=]{0,80})?(?:[-+*/@|&^%]|\/\/|\*\*|<<|>>)?=(?!=)|\bout\s*=\s*[\w.]*\.(\w+)\b|\b(_buffers)\b/g;
+/** Several targets: `self.mean, self.scale = …`. */
+const TARGETS = /^\s*(.+?[^=!<>:+*/%&|^@-])=(?!=)/;
+const IN_PLACE = /\.\w*[a-z0-9]_\(|\b_foreach_\w+_\(|\.set_\(/;
+const CREATES = /^\s*self\.\w+\s*(?::[^=]{0,80})?=\s*(?:\w+\.)*Buffer\(/;
+/** `center = self.center.detach()`: another name for the same memory. */
+const ALIAS = /^\s*(\w+)\s*=\s*[\w.]+\.(\w+)(?:\.(?:data|detach\(\)|view\([^()]*\)|T)|\[[^\]]*\])*\s*(?:#.*)?$/;
+
+/** True when a line may write to one of the buffers: one is named there, and something is changed in place. */
 function updatesBuffer(line: string, buffers: ReadonlySet<string>): boolean {
+  if (CREATES.test(line)) return false;
+  if (IN_PLACE.test(line) && namesAny(line, buffers)) return true;
+  const targets = TARGETS.exec(line)?.[1];
+  if (targets?.includes(',') && !/[([{]/.test(targets) && namesAny(targets, buffers)) return true;
   for (const match of line.matchAll(UPDATE)) {
-    const name = match[1] ?? match[2] ?? match[3];
-    if (match[4] !== undefined || (name !== undefined && buffers.has(name))) return true;
+    const name = match[1] ?? match[2];
+    if (match[3] !== undefined || (name !== undefined && buffers.has(name))) return true;
   }
   return false;
+}
+
+/** The name that a line gives to a buffer's memory. */
+function aliasOf(line: string, buffers: ReadonlySet<string>): string | null {
+  const match = ALIAS.exec(line);
+  return match !== null && buffers.has(match[2]!) ? match[1]! : null;
+}
+
+/** In place, by an operator, or in a part. A name of one function may be another's: the whole file counts. */
+function changesAlias(line: string, aliases: ReadonlySet<string>): boolean {
+  if (aliases.size === 0 || !namesAny(line, aliases)) return false;
+  if (IN_PLACE.test(line)) return true;
+  const target = /^\s*(\w+)\s*(?:(?:\.\w+)*\s*\[.*\]\s*(?:[-+*/@|&^%]|\/\/|\*\*|<<|>>)?=(?!=)|(?:[-+*/@|&^%]|\/\/|\*\*|<<|>>)=)/.exec(
+    line,
+  )?.[1];
+  return target !== undefined && aliases.has(target);
+}
+
+/** Modules of packages that are not here: what their buffers do, nobody can read. The first of each file. */
+function* foreignModules(tree: SourceTree): Generator<[file: string, line: number, name: string]> {
+  const own = new Set(tree.paths.filter(isPython).flatMap((path) => path.replace(/\.py$/, '').split('/')));
+  for (const file of tree.paths) {
+    if (!isPython(file) || isAside(file)) continue;
+    const text = tree.read(file) ?? '';
+    for (const match of text.matchAll(IMPORT)) {
+      const name = foreignPackage(match, own);
+      if (name === undefined) continue;
+      yield [file, text.slice(0, match.index).split('\n').length, name];
+      break;
+    }
+  }
+}
+
+function foreignPackage([written, from, members, packages]: RegExpExecArray, own: ReadonlySet<string>): string | undefined {
+  const isForeign = (name: string): boolean => !isKnownPackage(name, own) && !MODEL_ZOO.test(`import ${name}`);
+  if (from !== undefined) {
+    if (!isForeign(from) || MODEL_ZOO.test(written)) return undefined;
+    const names = members!
+      .replaceAll(/[()\\]/g, '')
+      .split(',')
+      .map((member) => member.trim().split(/\s+/)[0]!);
+    return names.every((name) => NO_MODULE.test(name)) ? undefined : from;
+  }
+  return packages!
+    .split(',')
+    .map((part) => /^\s*([A-Za-z_]\w*)/.exec(part)?.[1])
+    .find((name) => name !== undefined && isForeign(name));
+}
+
+function isKnownPackage(name: string, own: ReadonlySet<string>): boolean {
+  return STANDARD_LIBRARY.has(name) || KNOWN_PACKAGES.has(name) || own.has(name);
 }
 
 /** Names of definitions, attributes and imports that speak of state updated from data. */
@@ -184,16 +302,60 @@ function* pythonLines(
       continue;
     }
     if (!mayMatter(text)) continue;
-    for (const [i, line] of text.split('\n').entries()) if (line.length <= 2_000) yield { file, line: i + 1, text: line };
+    for (const [line, joined] of joinedLines(text)) yield { file, line, text: joined };
   }
 }
 
-/** `model.eval()` that every rank may reach. A guard in the caller is not seen, so it still counts. */
-function* unguardedEvaluations(tree: SourceTree): Generator<[file: string, call: PyCall]> {
-  for (const module of pythonFilesWith(tree, ['.eval(']).modules) {
-    for (const call of findMethodCalls(module, ['eval'])) {
-      const isGuarded = call.enclosing.some((enclosure) => enclosure.kind === 'if' && RANK_GUARD.test(enclosure.text ?? ''));
-      if (call.arguments.length === 0 && !isGuarded) yield [module.path, call];
+/** Longer lines are data. */
+const MAX_LINE = 2_000;
+
+/** Lines with those that an open bracket or a backslash joins to them. Brackets in texts join too much, which only makes advice more careful. */
+function* joinedLines(text: string): Generator<[line: number, text: string]> {
+  let start = 0;
+  let open = '';
+  let depth = 0;
+  for (const [i, line] of text.split('\n').entries()) {
+    if (line.length > MAX_LINE) continue;
+    if (open === '') start = i + 1;
+    open = open === '' ? line : `${open} ${line.trim()}`;
+    const code = line.replace(/#.*$/, '');
+    depth += (code.match(/[([{]/g)?.length ?? 0) - (code.match(/[)\]}]/g)?.length ?? 0);
+    if (depth > 0 && open.length < MAX_LINE) continue;
+    if (depth <= 0 && /\\\s*$/.test(line) && open.length < MAX_LINE) continue;
+    yield [start, open];
+    open = '';
+    depth = 0;
+  }
+  if (open !== '') yield [start, open];
+}
+
+/**
+ * `model.eval()` that every rank may reach, in any of its forms: `train(False)`, `train(mode)`, `training = False`. A guard in the caller
+ * is not seen, so it still counts.
+ */
+function* unguardedEvaluations(tree: SourceTree): Generator<[file: string, line: number, what: string]> {
+  for (const module of pythonFilesWith(tree, ['.eval(', '.train(']).modules) {
+    for (const call of findMethodCalls(module, ['eval', 'train'])) {
+      const isGuarded = call.enclosing.some(({ kind, text }) => kind === 'if' && isOneRank(text ?? ''));
+      if (!isGuarded && evaluates(call)) yield [module.path, call.span.startLine, `${call.written}()`];
     }
   }
+  for (const file of tree.paths) {
+    if (!isPython(file)) continue;
+    const text = tree.read(file) ?? '';
+    const at = text.search(/\.training\s*=(?!=)(?!\s*True\b)/);
+    if (at !== -1) yield [file, text.slice(0, at).split('\n').length, 'training ='];
+  }
+}
+
+function isOneRank(condition: string): boolean {
+  return RANK_GUARD.test(condition) && !OTHERWISE.test(condition);
+}
+
+function evaluates({ written, arguments: given, hasKeywordArgs, hasStarArgs }: PyCall): boolean {
+  const [only, ...others] = given;
+  if (hasKeywordArgs || hasStarArgs) return true;
+  // `DataFrame.eval("a + b")` is none; `nn.Module.eval(model)` is.
+  if (/(^|\.)eval$/.test(written)) return only === undefined || (others.length === 0 && only.valueKind !== 'string');
+  return only !== undefined && !(others.length === 0 && only.valueKind === 'true');
 }

@@ -179,7 +179,7 @@ function identifiersOf(module: PyModule, scope: PyNode): ReadonlyMap<string, rea
   const known = identifiers.get(scope);
   if (known) return known;
   const found = Map.groupBy(
-    descend(scope).filter(({ kind }) => kind === 'identifier'),
+    [...descend(scope)].filter(({ kind }) => kind === 'identifier'),
     (node) => textOf(module, node),
   );
   identifiers.set(scope, found);
