@@ -197,18 +197,55 @@ function isRankValue(file: NpuFile, value: PyNode): boolean {
   return RANK_READ.test(textOf(file.module, value));
 }
 
-/** A name that holds the rank on this machine, where the rank of the job is used; null when there is none. */
+/**
+ * A name that holds the rank on this machine, where the rank of the job is used; null when there is none. It must have been given such a
+ * value before, on every way to the place: by a statement of the same function that nothing guards.
+ */
 function localRank(file: NpuFile, node: PyNode): string | null {
-  const { module, names } = file;
-  const text = textOf(module, node);
-  if (node.kind === 'attribute') {
-    const sibling = text.replace(/\.\w+$/, '.local_rank');
-    return new RegExp(`(^|[^\\w.])${escaped(sibling)}\\s*=[^=]`, 'm').test(module.text) ? sibling : null;
+  const wanted = node.kind === 'attribute' ? textOf(file.module, node).replace(/\.\w+$/, '.local_rank') : 'local_rank';
+  const scope = scopeOf(node);
+  const given = once(file, `local ranks ${scope.start} ${scope.end}`, () => localRanksOf(file, scope)).get(wanted) ?? [];
+  if (given.length === 0 || !given.every(({ isLocal }) => isLocal)) return null;
+  return given.some(({ at, isAlways }) => isAlways && at.end <= node.start) ? wanted : null;
+}
+
+interface GivenRank {
+  readonly at: PyNode;
+  readonly isAlways: boolean;
+  readonly isLocal: boolean;
+}
+
+/** Values that `local_rank` and `….local_rank` are given in a function, or at the top of the file. */
+function localRanksOf({ module }: NpuFile, scope: PyNode): ReadonlyMap<string, readonly GivenRank[]> {
+  const found = new Map<string, GivenRank[]>();
+  for (const at of descend(scope)) {
+    if (!ASSIGNS.has(at.kind) || scopeOf(at) !== scope) continue;
+    const target = partsOf(at)[0];
+    const value = at.kind === 'assignment' ? assignedValue(at) : undefined;
+    for (const name of target === undefined ? [] : (textOf(module, target).slice(0, MAX_TARGET).match(LOCAL) ?? [])) {
+      const isWhole = target !== undefined && textOf(module, target) === name;
+      const text = value === undefined ? '' : textOf(module, value);
+      const given = found.get(name) ?? [];
+      found.set(name, given);
+      given.push({ at, isAlways: runsAlways(at, scope), isLocal: isWhole && text.length <= MAX_TARGET && isLocalValue(text) });
+    }
   }
-  for (const scope of [scopeOf(node), module.root]) {
-    const bindings = names.bindings.get(scope)?.get('local_rank');
-    // It must have its value before.
-    if (bindings && bindings.length > 0 && bindings.every(({ kind, at }) => kind !== 'none' && at.start < node.start)) return 'local_rank';
-  }
-  return null;
+  return found;
+}
+
+const ASSIGNS = new Set(['assignment', 'augmented_assignment', 'named_expression', 'for_statement', 'as_pattern', 'delete_statement']);
+const LOCAL = /(?<![\w.])(?:\w+\.)*local_rank(?![\w.])/g;
+const MAX_TARGET = 200;
+
+/** What torchrun sets, or a count within the node. A default of -1 is no card. */
+function isLocalValue(text: string): boolean {
+  return !/-\s*1\b|\bNone\b/.test(text) && /["']LOCAL_RANK["']|get_local_rank\(\)|get_node_local_rank\(\)|%\s*[\w.]/.test(text);
+}
+
+/** A statement of the function itself: no condition, loop or handler around it. */
+function runsAlways(at: PyNode, scope: PyNode): boolean {
+  const statement = at.parent;
+  if (at.kind !== 'assignment' || statement?.kind !== 'expression_statement') return false;
+  const block = statement.parent;
+  return block === scope || (block?.kind === 'block' && block.parent === scope);
 }

@@ -120,6 +120,9 @@ function readHazards(tree: SourceTree): BufferHazard[] {
 
 type Add = (kind: BufferHazard['kind'], file: string, line: number, what: string) => void;
 
+/** Buffers of one file that nobody wrote by hand. */
+const MANY = 200;
+
 function registeredBuffers(tree: SourceTree, add: Add): ReadonlySet<string> {
   const names = new Set<string>();
   const keep = (module: PyModule, call: PyCall, name: string): void => {
@@ -129,7 +132,10 @@ function registeredBuffers(tree: SourceTree, add: Add): ReadonlySet<string> {
     }
   };
   for (const module of pythonFilesWith(tree, ['register_buffer']).modules) {
-    for (const call of findMethodCalls(module, ['register_buffer'])) {
+    const calls = findMethodCalls(module, ['register_buffer']);
+    // Of so many the last ones are not among them.
+    if (calls.length >= MANY) add('updated-buffer', module.path, calls[0]!.span.startLine, 'register_buffer');
+    for (const call of calls) {
       const first = call.arguments.find((argument) => argument.position === 0 || argument.keyword === 'name');
       const name = /^[rbu]?["'](\w+)["']$/i.exec(first?.text ?? '')?.[1];
       if (name === undefined) add('updated-buffer', module.path, call.span.startLine, call.written);

@@ -2,6 +2,7 @@ import type { PairSet } from './pair.ts';
 
 const NPU =
   'import torch\nimport torch_npu\nimport torch.distributed as dist\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n';
+const SET = 'torch_npu.npu.set_device';
 const RANKS = 'rank = dist.get_rank()\nlocal_rank = int(os.environ["LOCAL_RANK"])\n';
 const set = (pattern: string, rows: PairSet['rows']): PairSet => ({ pattern, remedy: 'fix-for-npu', prelude: NPU, over: {}, rows });
 
@@ -12,6 +13,21 @@ export const MIGRATION_PAIRS: readonly PairSet[] = [
     ['no local rank in scope', 'rank = dist.get_rank()\nm = DDP(m, device_ids=[rank])\n', null],
     ['the local rank', `${RANKS}m = DDP(m, device_ids=[local_rank])\n`, null],
     ['a name nobody explains', 'm = DDP(m, device_ids=[rank])\n', null],
+    ['a local rank that comes later', `args.rank = dist.get_rank()\n${SET}(args.rank)\nargs.local_rank = args.rank % 8\n`, null],
+    [
+      'a local rank of the options',
+      `args.rank = dist.get_rank()\nargs.local_rank = args.rank % 8\n${SET}(args.rank)\n`,
+      `args.rank = dist.get_rank()\nargs.local_rank = args.rank % 8\n${SET}(args.local_rank)\n`,
+      'suggestion',
+    ],
+    [
+      'a local rank that only some runs have',
+      `args.rank = dist.get_rank()\nif x:\n    args.local_rank = args.rank % 8\n${SET}(args.rank)\n`,
+      null,
+    ],
+    ['a name that only some runs have', `rank = dist.get_rank()\nif x:\n    local_rank = rank % 8\n${SET}(rank)\n`, null],
+    ['a name of another function', `rank = dist.get_rank()\ndef f():\n    local_rank = rank % 8\ndef g():\n    ${SET}(rank)\n`, null],
+    ['a default that is no card', `rank = dist.get_rank()\nlocal_rank = int(os.environ.get("LOCAL_RANK", -1))\n${SET}(rank)\n`, null],
     ['a card by its number', 'm = DDP(m, device_ids=[args.gpu])\n', null],
   ]),
   set('P11 modules that never were', [
