@@ -37,7 +37,8 @@ const CommandLine = z.object({ name: z.string(), args: z.array(z.string()) });
 
 /** What is left of an event once everything we do not need is gone. This, and not the payload, is kept. */
 export const Task = z.discriminatedUnion('kind', [
-  Target.extend({ kind: z.literal('head-changed'), pr: Id, headSha: Sha }),
+  /** `again`: why a head that may be known is to be looked at. */
+  Target.extend({ kind: z.literal('head-changed'), pr: Id, headSha: Sha, again: z.enum(['reopened']).optional() }),
   Target.extend({ kind: z.literal('closed'), pr: Id, headSha: Sha }),
   Target.extend({
     kind: z.literal('run-completed'),
@@ -156,8 +157,9 @@ export function toTask(name: string, payload: unknown, parseCommands: ParseComma
     case 'pull_request.ready_for_review':
     case 'pull_request.closed': {
       const { installation, repository, pull_request } = PullRequestEvent.parse(payload);
-      const kind = name === 'pull_request.closed' ? 'closed' : 'head-changed';
-      return { kind, installationId: installation.id, repository, pr: pull_request.number, headSha: pull_request.head.sha };
+      const common = { installationId: installation.id, repository, pr: pull_request.number, headSha: pull_request.head.sha };
+      if (name === 'pull_request.closed') return { kind: 'closed', ...common };
+      return { kind: 'head-changed', ...common, ...(name === 'pull_request.reopened' ? { again: 'reopened' } : {}) };
     }
     case 'workflow_run.completed': {
       const { installation, repository, workflow_run: run } = WorkflowRunEvent.parse(payload);

@@ -166,6 +166,24 @@ describe('a finding that is acknowledged', () => {
   });
 });
 
+describe('a pull request that was closed', () => {
+  it('and is opened again, shows what was acknowledged meanwhile', async () => {
+    const repository = repositoryWith('gate: { severity: high }\n');
+    const pull = openPull({ repository });
+    await upload(repository, pull, BOTH);
+    repository.closePullRequest(pull);
+    await jobs.take('pull_request', { action: 'closed', pr: pull });
+    await say(repository, pull, 'maintainer', '/npu-advise ack loader-1 booked');
+    expect(check(pull)).toMatchObject({ conclusion: 'failure', title: 'Gate failed: 2 causes, about 134 of 812 ms per step' });
+    const before = downloads();
+    repository.reopenPullRequest(pull);
+    await jobs.take('pull_request', { action: 'reopened', pr: pull });
+    expect(check(pull)).toMatchObject({ status: 'completed', title: 'Gate failed: 1 open cause, 1 acknowledged' });
+    expect(sticky(pull)).toContain('1 acknowledged');
+    expect(downloads()).toBe(before);
+  });
+});
+
 describe('several jobs of a repository', () => {
   it('have findings of their own: a number that two share is asked back, an id is not', async () => {
     const repository = repositoryWith('jobs: { bert: { gate: { severity: high } }, gpt: { gate: { severity: high } } }\n');

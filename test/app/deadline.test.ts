@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LoopbackGitHub, type PullHandle, type RepositoryHandle, startLoopbackGitHub } from '../../lab/loopback-github/index.ts';
-import { openCheck, writeCheck } from '../../src/app/jobs/check-run.ts';
+import { concludeOpenCheck, openCheck, plainCheck, writeCheck } from '../../src/app/jobs/check-run.ts';
 import type { Dependencies } from '../../src/app/jobs/dependencies.ts';
 import { handleSubject } from '../../src/app/jobs/handle-subject.ts';
 import { ingest } from '../../src/app/jobs/ingest.ts';
@@ -230,6 +230,50 @@ describe('a check that is opened again', () => {
     await sweep(deps);
     await workOff();
     expect(hub.view(pull).checks).toMatchObject([{ status: 'completed' }]);
+  });
+});
+
+describe('a pull request that is closed and opened again', () => {
+  const closed = (pull: PullHandle, guid: string): Delivery => {
+    const delivery = head(pull, guid);
+    return { ...delivery, event: 'pull_request.closed', body: delivery.body!.replace('head-changed', 'closed') };
+  };
+
+  it('has its check waiting again, with a new deadline; a `closed` that comes late changes nothing', async () => {
+    const pull = repository.openPullRequest({ author: 'alice', branch: 'back', title: 'back', changes: { 'train.py': '# back\n' } });
+    await take(head(pull, 'open-back'));
+    repository.closePullRequest(pull);
+    await take(closed(pull, 'close-back'));
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'completed', title: 'Pull request closed' }]);
+    clock += 45 * 60_000;
+
+    repository.reopenPullRequest(pull);
+    await take(head(pull, 'reopen-back'));
+    await take(closed(pull, 'close-back-late'));
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'queued', title: expect.stringMatching(/^等待/) }]);
+    clock += 29 * 60_000;
+    await sweep(deps);
+    await workOff();
+    expect(hub.view(pull).checks[0]?.status).toBe('queued');
+    clock += 2 * 60_000;
+    await sweep(deps);
+    await workOff();
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'completed', conclusion: 'failure' }]);
+
+    // What was looked at stands.
+    await take(head(pull, 'ready-back'));
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'completed', conclusion: 'failure' }]);
+  });
+
+  it('or pushed back to a commit of before, is looked at again', async () => {
+    const pull = repository.openPullRequest({ author: 'alice', branch: 'to', title: 'to', changes: { 'train.py': '# to\n' } });
+    await take(head(pull, 'open-to'));
+    const target = { installationId: repository.installationId!, repository: { id: repository.id, owner: 'acme', name: 'train' } };
+    await concludeOpenCheck(deps, { target, sha: pull.headSha, pr: pull.number }, plainCheck('superseded', 'zh'));
+    const run = repository.addWorkflowRun({ pr: pull, status: 'completed', conclusion: 'success' });
+    repository.addArtifact(run, { name: 'npu-profile', zipBuffer: Buffer.from('PK') });
+    await take(head(pull, 'back-to'));
+    expect(hub.view(pull).checks).toMatchObject([{ status: 'completed', summary: expect.stringContaining('the analysis was asked for') }]);
   });
 });
 

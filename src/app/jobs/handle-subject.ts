@@ -11,10 +11,10 @@ import { findPullRequests, findPullRequestsOfHead, listRuns, type PullRequest, r
 import type { Lang } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
 import { prose } from '../../render/escape.ts';
-import type { WorkRequest } from '../../store/ports.ts';
+import type { CheckRecord, WorkRequest } from '../../store/ports.ts';
 import { dateOf } from './accepted.ts';
 import { analysePullRequest, concludeAnyhow, concludeOverdue, publishGivingUp } from './analyse-pull-request.ts';
-import { concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain } from './check-run.ts';
+import { concludeOpenCheck, ensureCheck, isSetAside, openCheck, plainCheck, sayAgain, writeCheck } from './check-run.ts';
 import { checkSettings } from './check-settings.ts';
 import { acknowledgeFindings, standingClients } from './command-client.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -82,7 +82,10 @@ async function handleRun(deps: Dependencies, task: TaskOf<'run-completed'>, orig
   }
 }
 
-/** A new head: its check is queued, so that a required check is never missing. */
+/**
+ * A new head: its check is queued, so that a required check is never missing. A head that is known is one again: reopened, or pushed back to.
+ * What was put aside meanwhile is taken up, and what was reported is said again.
+ */
 async function handleHead(
   deps: Dependencies,
   task: TaskOf<'head-changed'> | TaskOf<'merge-group'> | TaskOf<'rerun'>,
@@ -99,14 +102,32 @@ async function handleHead(
   const config = settings.ok ? settings.value : DEFAULT_CONFIG;
   const known = await deps.store.checks.find(repository.id, headSha);
   const place = { target, sha: headSha, pr: task.pr };
-  const check = await ensureCheck(deps, place, await openCheck(deps, place, config.lang, 'waiting'), config.deadline_minutes);
-  if (known === null && check.phase === 'queued') {
+  const waiting = await openCheck(deps, place, config.lang, 'waiting');
+  const found = await ensureCheck(deps, place, waiting, config.deadline_minutes);
+  let check: CheckRecord = found;
+  const isCurrent = pull.headSha === headSha && pull.state === 'open';
+  if (isCurrent && check.phase === 'completed' && !check.hasReport && (await isSetAside(deps, place, found.checkRunId))) {
+    // Another pull request may have had the same head before.
+    check = { ...(await writeCheck(deps, place, waiting, false, config.deadline_minutes)), pr: task.pr };
+    await deps.store.checks.put(check);
+  }
+  if (known === null ? check.phase === 'queued' : isCurrent && (await isToBeSaid(deps, task, check))) {
     // The run may have finished before the pull request was opened; then there is something to analyse already.
     const common = { installationId, repository, pr: task.pr, headSha, run: null, isAsked: false, commentId: null };
-    await requestAnalysis(deps, origin, common);
-    await showPending(deps, target, pull, config);
+    await requestAnalysis(deps, origin, { ...common, mayReuse: check.hasReport });
+    if (check.phase === 'queued') await showPending(deps, target, pull, config);
   }
   if (pull.headSha === headSha) await checkSettings(deps, target, pull, config.lang);
+}
+
+/** Whether a head that is known has more to say than stands there: it has no report, or its pull request shows another one. */
+async function isToBeSaid(
+  deps: Dependencies,
+  { repository, pr, headSha, again }: TaskOf<'head-changed'>,
+  check: CheckRecord,
+): Promise<boolean> {
+  if (!check.hasReport || again !== undefined) return true;
+  return (await deps.store.pullRequests.find(repository.id, pr))?.reportedSha !== headSha;
 }
 
 /** "Re-run" of GitHub or a button of the check, by somebody whose right is asked for now. */
@@ -403,6 +424,19 @@ async function lookAgain(deps: Dependencies, { target, headSha, isAsked }: Analy
   await deps.store.checks.put({ ...check, phase: 'in_progress', conclusion: null, hasReport: false, deadlineAt });
 }
 
+/** What is open of a pull request that was closed. A `closed` may arrive after the `reopened` that followed it, so GitHub is asked. */
+async function concludeClosed(deps: Dependencies, target: Target, pr: number, headSha: string): Promise<void> {
+  const open = await deps.store.checks.openOfPullRequest(target.repository.id, pr);
+  if (open.length === 0) return;
+  const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.read);
+  const pull = await readPullRequest(octokit, target.repository, pr);
+  for (const { sha } of open) {
+    const isHead = sha === (pull?.headSha ?? headSha);
+    if (isHead && pull?.state === 'open') continue;
+    await concludeOpenCheck(deps, { target, sha, pr }, plainCheck(isHead ? 'closed' : 'superseded', 'en'));
+  }
+}
+
 async function handlePullRequest(deps: Dependencies, pending: readonly WorkRequest[], settle: Settle): Promise<void> {
   const analyses: { request: WorkRequest; payload: AnalyseRequest }[] = [];
   for (const request of pending) {
@@ -424,15 +458,7 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
       [request],
       async () => {
         if (payload.kind === 'overdue') await concludeOverdue(deps, target, pr, headSha);
-        else {
-          for (const check of await deps.store.checks.openOfPullRequest(repository.id, pr)) {
-            await concludeOpenCheck(
-              deps,
-              { target, sha: check.sha, pr },
-              plainCheck(check.sha === headSha ? 'closed' : 'superseded', 'en'),
-            );
-          }
-        }
+        else await concludeClosed(deps, target, pr, headSha);
         return payload.kind;
       },
       async (_, error) => {
