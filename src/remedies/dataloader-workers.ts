@@ -6,8 +6,10 @@ import { argumentOf } from '../source/calls.ts';
 import { keywordSteps } from '../source/edit-call.ts';
 import type { CallSite } from '../source/find-in-tree.ts';
 import type { Keyword } from '../source/insert-keyword.ts';
-import { isDatasetChanged, type WorkerHazard, workerHazards } from './reading/datasets.ts';
+import { isDataChanged } from './reading/data-changes.ts';
+import { holdsLambda, isDatasetChanged, type WorkerHazard, workerHazards } from './reading/datasets.ts';
 import { type FrameworkOption, frameworkOption, linesThatSet } from './reading/framework-options.ts';
+import { type KeepHazard, keepHazards, NEVER_KEPT } from './reading/kept-workers.ts';
 import { isMadeAgain, LOADER, trainingLoaders, WORKERS_POSITION, type Workers, workersOf } from './reading/loaders.ts';
 import { offer } from './reading/offers.ts';
 import { type OptionBehind, optionBehind, placesToSet, whereToSet } from './reading/options.ts';
@@ -94,8 +96,8 @@ const KEEP_WORKERS = both(
   '`persistent_workers=True` 在 epoch 之间保留进程；每次重建进程还会同步 NPU。',
 );
 const CHANGED = both(
-  'The source changes the dataset between epochs: workers that stay would not see it, so `persistent_workers` is left out.',
-  '源码在 epoch 之间修改数据集：保留的进程看不到修改，因此不设置 `persistent_workers`。',
+  'The source changes the dataset or what prepares its samples between epochs: workers that stay would not see it, so `persistent_workers` is left out.',
+  '源码在 epoch 之间修改数据集或样本处理对象：保留的进程看不到修改，因此不设置 `persistent_workers`。',
 );
 const CHECK = both(
   'Check: the next profile shows less time in `DataLoader.__next__`.',
@@ -115,7 +117,22 @@ const CODE_KEEP = `loader = DataLoader(
     prefetch_factor=4,        # batches each worker prepares ahead
 )`;
 
-const HAZARD: Readonly<Record<WorkerHazard['kind'], L10n>> = {
+const HAZARD: Readonly<Record<WorkerHazard['kind'] | KeepHazard['kind'], L10n>> = {
+  written: both(
+    'the dataset writes to what it holds, so `persistent_workers` would change the samples from the second epoch on',
+    '数据集在取样本时修改自身持有的数据，`persistent_workers` 会使第二个 epoch 起的样本改变',
+  ),
+  iterations: both(
+    'the sampler counts iterations, so the workers live for the whole run already',
+    '采样器按迭代数计数，进程已贯穿整个训练',
+  ),
+  'single-pass': both('the loader is gone through once, so there is nothing to keep', '该加载器只遍历一次，无需保留进程'),
+  seeded: both(
+    '`worker_init_fn` may set seeds, and workers that stay run it only once',
+    '`worker_init_fn` 可能设置随机种子，而保留的进程只执行它一次',
+  ),
+  validation: both('the same call makes the loader of validation', '同一调用也用于创建验证加载器'),
+  lambda: both('the dataset holds a `lambda`, which spawned workers cannot be given', '数据集含 `lambda`，spawn 方式的进程无法接收'),
   device: both('the dataset or `collate_fn` speaks of a card', '数据集或 `collate_fn` 中涉及 NPU'),
   iterable: both('an iterable dataset gives every worker all samples', '可迭代数据集会让每个进程读到全部样本'),
   handle: both('an open file does not survive the start of a worker', '已打开的文件句柄不能跨进程使用'),
@@ -128,10 +145,10 @@ const HAZARD: Readonly<Record<WorkerHazard['kind'], L10n>> = {
   'unread-file': both('a file could not be read', '有文件未能读取'),
 };
 
-function lookedAtFirst(hazards: readonly WorkerHazard[]): L10n | null {
+function lookedAtFirst(hazards: readonly (WorkerHazard | KeepHazard)[]): L10n | null {
   const shown = hazards.slice(0, 3);
   if (shown.length === 0) return null;
-  const place = ({ file, line }: WorkerHazard): string => quoteLiteral(`${file}:${line}`);
+  const place = ({ file, line }: WorkerHazard | KeepHazard): string => quoteLiteral(`${file}:${line}`);
   const en = shown.map((hazard) => `${HAZARD[hazard.kind].en} (${place(hazard)})`);
   const zh = shown.map((hazard) => `${HAZARD[hazard.kind].zh}（${place(hazard)}）`);
   return both(`To look at first: ${en.join('; ')}.`, `需先确认：${zh.join('；')}。`);
@@ -172,15 +189,21 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   // A loader in the repository is the one to change; without one it is the framework's.
   const option = source === null || sites.length > 0 ? null : frameworkOption(source, 'loader-workers');
   const saturated = flag(params, 'hostSaturated') === true;
-  const keeps = source === null || !isDatasetChanged(source);
+  const isChanged = source !== null && (isDatasetChanged(source) || (only !== null && isDataChanged(source, only)));
+  const kept = source === null || only === null ? [] : keepHazards(source, only);
+  const keeps = !isChanged && !kept.some(({ kind }) => NEVER_KEPT.has(kind));
   const wanted = only === null || saturated ? null : keywordsFor(source!, only, guess, workers, keeps);
   const starts = wanted?.some(({ keyword }) => keyword === 'num_workers') === true;
-  const hazards = source === null || only === null || !starts ? [] : workerHazards(source, only);
+  const stays = wanted?.some(({ keyword }) => keyword === 'persistent_workers') === true;
+  const hazards = [...(source === null || only === null || !starts ? [] : workerHazards(source, only)), ...(stays || !keeps ? kept : [])];
+  const isDoubtful = hazards.some(({ kind }) => stays || !NEVER_KEPT.has(kind as KeepHazard['kind']));
+  const isSeeded = stays && hazards.some(({ kind }) => kind === 'seeded');
+  const isForked = starts && hazards.every(({ kind }) => kind !== 'lambda') && holdsLambda(source!, only!);
   const steps = only === null || only.call.name === null || wanted === null ? null : keywordSteps(only.module, only.call, wanted).steps;
   const edits =
     source === null || only === null || steps === null
       ? []
-      : offer([{ module: only.module, node: only.call.node, steps, isSafe: sites.length === 1 && hazards.length === 0 }], finding, source);
+      : offer([{ module: only.module, node: only.call.node, steps, isSafe: sites.length === 1 && !isDoubtful }], finding, source);
   return {
     title: guess === 'multi' ? both('Give the data loader more capacity', '提升数据加载能力') : TITLE,
     text: prose(
@@ -189,7 +212,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       option === null || saturated ? null : inFramework(option),
       flag(params, 'intermittent') === true ? INTERMITTENT : null,
       guess === 'multi' && keeps ? KEEP_WORKERS : null,
-      keeps ? null : CHANGED,
+      isChanged ? CHANGED : null,
       lookedAtFirst(hazards),
       CHECK,
     ),
@@ -211,6 +234,18 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
         'Random numbers come from the seed of each worker: a generator kept in the data set is copied to each worker in the same state.',
         '随机数来自各进程自己的种子：保存在数据集中的生成器会以相同状态复制到每个进程。',
       ),
+      isSeeded
+        ? both(
+            '`worker_init_fn` need not run again in each epoch: with `persistent_workers` its seeds are set once.',
+            '`worker_init_fn` 无需每个 epoch 重新执行：设置 `persistent_workers` 后其随机种子只设置一次。',
+          )
+        : null,
+      isForked
+        ? both(
+            'Workers are started by fork, the default on Linux up to Python 3.13: the dataset holds a `lambda`.',
+            '进程以 fork 方式启动（Linux 上 Python 3.13 及更早版本的默认方式）：数据集含 `lambda`。',
+          )
+        : null,
       both(
         '`persistent_workers` and `prefetch_factor` need `num_workers` above 0.',
         '`persistent_workers` 与 `prefetch_factor` 要求 `num_workers` 大于 0。',

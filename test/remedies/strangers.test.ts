@@ -340,7 +340,125 @@ for batch in loader:
       files: { 'train.py': `${LOADER}${lines.join('\n')}\nfor b in loader:\n    model(b).backward()\n`, 'own.py': OWN },
     }),
   ),
+  {
+    remedy: 'dataloader-workers',
+    what: 'a data set that holds a lambda, in a repository that spawns its workers',
+    params: { iterator: 'single' },
+    files: {
+      'train.py': `from torchvision import datasets, transforms\n${LOADER}
+transform = transforms.Compose([transforms.ToTensor(), transforms.Lambda(lambda x: x.mul(255))])
+loader = DataLoader(datasets.ImageFolder("data", transform), batch_size=8)
+`,
+      'start.py': 'import torch.multiprocessing as mp\nmp.set_start_method("spawn")\n',
+    },
+  },
+  {
+    remedy: 'dataloader-workers',
+    what: 'the function makes the loader of validation, too',
+    params: { iterator: 'multi' },
+    files: {
+      'data.py': `${LOADER}def build(root):\n    return DataLoader(load(root), batch_size=8, num_workers=4)\n`,
+      'train.py': 'train_loader = build("a")\nval_loader = build("b")\n',
+    },
+  },
+  {
+    remedy: 'dataloader-workers',
+    what: 'a seed of its own for each start of a worker',
+    params: { iterator: 'multi' },
+    files: {
+      'train.py': `import numpy as np\n${LOADER}
+def start_worker(worker):
+    np.random.seed(worker)
+
+loader = DataLoader(dataset, batch_size=8, num_workers=4, worker_init_fn=start_worker)
+`,
+    },
+  },
 ];
+
+/** A data set whose `__getitem__` is this, in a folder of its own. */
+const given = (...lines: string[]): string =>
+  `from torch.utils.data import Dataset\nclass D(Dataset):\n    def keep(self, i):\n        return self.data[i]\n    def note(self, item):\n        item["seen"] = True\n    def __getitem__(self, i):\n${lines.map((line) => `        ${line}\n`).join('')}`;
+
+describe('workers are not kept', () => {
+  const addedTo = (files: Record<string, string>): string[] =>
+    adviceOf('dataloader-workers', { source: repository(files), params: { iterator: 'multi' } })!.edits.map(({ after }) => after);
+  const train = (rest: string): string => `${LOADER}train_loader = DataLoader(dataset, batch_size=8, num_workers=4)\n${rest}`;
+
+  test.each([
+    ['an entry of a list', 'item = self.data[i]', 'item["box"] = [1, 2]', 'return item'],
+    ['an entry of an entry', 'for box in self.data[i]["boxes"]:', '    box["area"] = 1', 'return 1'],
+    ['the object itself', 'self.count += 1', 'return self.count'],
+    ['a cache', 'self.cache[i] = load(i)', 'return self.cache[i]'],
+    ['a list that loses its end', 'parts = self.data[i]', 'x = parts.pop()', 'return x'],
+    ['a tensor in place', 'x = self.x[i]', 'x.mul_(2)', 'return x'],
+    ['an array in place', 'x = self.x[i]', 'x += 1', 'return x'],
+    ['an array that shares memory', 'x = torch.from_numpy(self.x[i])', 'x[0] = 1', 'return x'],
+    ['what another method gives out', 'item = self.keep(i)', 'item.update(a=1)', 'return item'],
+    ['what another method is given', 'self.note(self.data[i])', 'return 1'],
+    ['a copy in one branch only', 'item = self.data[i]', 'if i:', '    item = dict(item)', 'item["a"] = 1', 'return item'],
+    ['a deletion', 'item = self.data[i]', 'del item["a"]', 'return item'],
+    ['shuffled', 'random.shuffle(self.data[i]["order"])', 'return 1'],
+  ])('a data set that writes to what it holds: %s', (_, ...lines) => {
+    const files = { 'data.py': given(...lines), 'train.py': train('') };
+    expect(addedTo(files)).toEqual([]);
+    const starts = { 'data.py': given(...lines), 'train.py': `${LOADER}loader = DataLoader(dataset, batch_size=8)\n` };
+    for (const { after } of adviceOf('dataloader-workers', { source: repository(starts), params: { iterator: 'single' } })!.edits)
+      expect(after).not.toContain('persistent_workers');
+  });
+
+  test.each([
+    ['a deep copy', 'item = copy.deepcopy(self.data[i])', 'item["box"] = [1, 2]', 'return item'],
+    ['a copy of the entry', 'item = self.data[i]', 'item = item.copy()', 'item["a"] = 1', 'return item'],
+    ['an object of its own', 'out = {}', 'out["x"] = self.transform(self.data[i])', 'return out'],
+    ['an image that is read', 'img = Image.open(self.paths[i])', 'img = self.transform(img)', 'return img, self.labels[i]'],
+    ['opened once', 'if self.file is None:', '    self.file = read(self.path)', 'return self.file[i]'],
+  ])('one that does not: %s', (_, ...lines) => {
+    expect(addedTo({ 'data.py': given(...lines), 'train.py': train('') }).join()).toContain('persistent_workers=True');
+  });
+
+  test.each([
+    ['one pass over the loader', 'for x, y in train_loader:\n    model(x).backward()\n'],
+    ['one call of its function', 'def fit():\n    for x, y in train_loader:\n        model(x).backward()\n\nfit()\n'],
+  ])('%s', (_, rest) => {
+    expect(addedTo({ 'train.py': train(rest) })).toEqual([]);
+  });
+
+  test.each([
+    ['an outer loop', 'for lap in range(9):\n    for x, y in train_loader:\n        model(x).backward()\n'],
+    [
+      'a function called in a loop',
+      'def fit(lap):\n    for x, y in train_loader:\n        model(x).backward()\n\nfor lap in range(9):\n    fit(lap)\n',
+    ],
+  ])('but with %s', (_, rest) => {
+    expect(addedTo({ 'train.py': train(rest) })).toHaveLength(1);
+  });
+
+  test('the sampler lasts for all iterations', () => {
+    const text = `${LOADER}sampler = make_sampler(data, 8, self.max_iters)\nloader = DataLoader(data, batch_sampler=sampler, num_workers=4)\n`;
+    expect(addedTo({ 'train.py': text })).toEqual([]);
+  });
+
+  test('a lambda is given to forked workers, which is said', () => {
+    const text = `from torchvision import datasets, transforms\n${LOADER}t = transforms.Lambda(lambda x: x.mul(255))\nloader = DataLoader(datasets.ImageFolder("data", t), batch_size=8)\n`;
+    const { edits, preconditions } = adviceOf('dataloader-workers', {
+      source: repository({ 'train.py': text }),
+      params: { iterator: 'single' },
+    })!;
+    expect(edits.map(({ kind }) => kind)).toEqual(['suggestion']);
+    expect(preconditions.map(({ en }) => en).join()).toContain('started by fork');
+  });
+
+  test('seeds that are set once are a precondition', () => {
+    const text = `${LOADER}def seed_all(i):\n    random.seed(i)\nloader = DataLoader(data, num_workers=4, worker_init_fn=seed_all)\n`;
+    const { edits, preconditions } = adviceOf('dataloader-workers', {
+      source: repository({ 'train.py': text }),
+      params: { iterator: 'multi' },
+    })!;
+    expect(edits.map(({ kind }) => kind)).toEqual(['comment-only']);
+    expect(preconditions.map(({ en }) => en).join()).toContain('its seeds are set once');
+  });
+});
 
 describe('no one click', () => {
   test.each(NOT_ONE_CLICK)('$remedy: $what', ({ remedy, files, params = {} }) => {
@@ -502,5 +620,49 @@ describe('one click', () => {
   test.each(STILL_ONE_CLICK)('$remedy: $what', ({ remedy, files, params = {} }) => {
     const advice = adviceOf(remedy, { source: repository(files), params });
     expect(advice!.edits.map(({ kind }) => kind)).toEqual(['suggestion']);
+  });
+});
+
+/** What the loader was given is changed while training; by whatever name it goes. */
+const CHANGED_DATA: readonly (readonly [what: string, ...lines: string[]])[] = [
+  ['an attribute of the data set', 'for epoch in range(9):', '    trainset.size = 128 + epoch', '    for x in loader: step(x)'],
+  ['an attribute of the collate function', 'for epoch in range(9):', '    masker.prob += 0.01', '    for x in loader: step(x)'],
+  ['a method of the collate function', 'for epoch in range(9):', '    masker.advance(epoch)', '    for x in loader: step(x)'],
+  ['an attribute of the transform', 'while True:', '    crop.size = sizes.pop()'],
+  ['an element of the data set', 'for epoch in range(9):', '    trainset[0] = epoch'],
+  ['by another name', 'source = trainset', 'for epoch in range(9):', '    source.level(epoch)'],
+  ['by another name in a function', 'def grow(epoch):', '    data = loader.dataset', '    data.size = epoch'],
+  ['through the loader', 'for epoch in range(9):', '    loader.collate_fn.prob = epoch'],
+  ['by a function that is handed it', 'for epoch in range(9):', '    adjust(masker, epoch)'],
+  ['with setattr', 'for epoch in range(9):', '    setattr(trainset, "size", epoch)'],
+  ['in a hook', 'def on_epoch_start(epoch):', '    masker.prob = epoch'],
+  ['one of two targets', 'for epoch in range(9):', '    lr, masker.prob = plan[epoch]'],
+];
+
+describe('workers are not kept where their data changes', () => {
+  const SET = ['crop = Crop(9)', 'trainset = Images(root, transform=crop)', 'masker = Masker(0.1)'];
+  const CALL = 'loader = DataLoader(trainset, collate_fn=masker, num_workers=8)';
+  const editsOf = (lines: readonly string[], more: Readonly<Record<string, string>> = {}) =>
+    adviceOf('dataloader-workers', {
+      source: repository({ 'train.py': `${LOADER}${[...SET, CALL, ...lines].join('\n')}\n`, ...more }),
+      params: { iterator: 'multi' },
+    })!.edits;
+
+  test.each(CHANGED_DATA)('%s', (_, ...lines) => {
+    expect(editsOf(lines)).toEqual([]);
+  });
+
+  test('in another file', () => {
+    const loop = 'def fit(trainset, loader):\n    for epoch in range(9):\n        trainset.size = epoch\n';
+    expect(editsOf([], { 'fit.py': loop })).toEqual([]);
+  });
+
+  test('what only reads, another thing of that name, and what is set before the loader is made, keep them', () => {
+    const reads = ['for epoch in range(9):', '    print(len(trainset))', '    n = trainset.get_size()', '    for x in loader: step(x)'];
+    const other = ['def check():', '    trainset = Probe()', '    trainset.size = 3'];
+    for (const lines of [reads, other]) expect(editsOf(lines).map(({ kind }) => kind)).toEqual(['suggestion']);
+    const files = { 'train.py': `${LOADER}${[...SET, 'trainset.size = 9', CALL].join('\n')}\n` };
+    const before = adviceOf('dataloader-workers', { source: repository(files), params: { iterator: 'multi' } })!;
+    expect(before.edits.map(({ kind }) => kind)).toEqual(['suggestion']);
   });
 });

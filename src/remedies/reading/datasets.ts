@@ -3,12 +3,12 @@ import { argumentOf, findMethodCalls } from '../../source/calls.ts';
 import type { CallSite } from '../../source/find-in-tree.ts';
 import { pythonFilesWhere, pythonFilesWith } from '../../source/python-files.ts';
 import { isAside, isPython } from '../../source/readable-paths.ts';
-import { descend, lineAt, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
+import { ascend, descend, lineAt, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
 import { DEVICE, sampleHazards } from './sample-device.ts';
 
 /** A sign that worker processes may not be able to load this data, or would load other data. Read wide: a word is enough. */
 export interface WorkerHazard {
-  readonly kind: 'device' | 'iterable' | 'handle' | 'spawn' | 'unread-file' | 'generator' | 'unseen';
+  readonly kind: 'device' | 'lambda' | 'iterable' | 'handle' | 'spawn' | 'unread-file' | 'generator' | 'unseen';
   readonly file: string;
   readonly line: number;
 }
@@ -60,8 +60,10 @@ export function workerHazards(tree: SourceTree, site: CallSite): WorkerHazard[] 
         add('iterable', file.path, line);
     }
   }
+  if (holdsLambda(tree, { module, call }) && pythonFilesWhere(tree, (text) => SPAWN.test(text)).modules.length > 0)
+    add('lambda', module.path, call.span.startLine);
   const line = call.span.startLine;
-  for (const text of datasetTexts(module, call.node, argumentOf(call, 'dataset', 0)?.value ?? null)) {
+  for (const text of assignedTexts(module, call.node, argumentOf(call, 'dataset', 0)?.value ?? null)) {
     if (DEVICE.test(text)) add('device', module.path, line);
     if (ITERATES.test(text)) add('iterable', module.path, line);
   }
@@ -74,12 +76,38 @@ export function workerHazards(tree: SourceTree, site: CallSite): WorkerHazard[] 
   return hazards;
 }
 
-/** The dataset as written, and what its names were assigned in the same file, some steps back. */
-function datasetTexts(module: PyModule, call: PyNode, dataset: PyNode | null): string[] {
-  if (dataset === null) return [];
-  const texts = [textOf(module, dataset)];
+/** True when the data set holds a `lambda`: workers that are not forked cannot be given it. */
+export function holdsLambda(tree: SourceTree, { module, call }: Pick<CallSite, 'module' | 'call'>): boolean {
+  if (assignedTexts(module, call.node, argumentOf(call, 'dataset', 0)?.value ?? null).some((text) => /\blambda\b/.test(text))) return true;
+  const { modules } = pythonFilesWhere(
+    tree,
+    (text) => /\blambda\b/.test(text) && /__getitems?__|Dataset\b|transform/i.test(text),
+    (path) => !isAside(path),
+  );
+  return modules.some((file) =>
+    [...descend(file.root)].some((node) => node.kind === 'lambda' && /^(self\.|transforms?\.|T\.|.*Lambda\()/.test(heldBy(file, node))),
+  );
+}
+
+/** What a lambda is given to: the attribute that holds it, or the call. */
+function heldBy(module: PyModule, node: PyNode): string {
+  const around = node.parent?.kind === 'argument_list' ? node.parent.parent! : node.parent!;
+  const isData = around.kind === 'assignment' ? /\b__getitems?__\b|Dataset/.test(classText(module, node)) : true;
+  if (around.kind !== 'assignment' && around.kind !== 'call') return '';
+  return isData ? textOf(module, around).slice(0, 200) : '';
+}
+
+function classText(module: PyModule, node: PyNode): string {
+  const owner = [...ascend(node)].find(({ kind }) => kind === 'class_definition');
+  return owner === undefined ? '' : textOf(module, owner);
+}
+
+/** An argument as written, and what its names were assigned in the same file, some steps back. */
+export function assignedTexts(module: PyModule, call: PyNode, given: PyNode | null): string[] {
+  if (given === null) return [];
+  const texts = [textOf(module, given)];
   const seen = new Set<string>();
-  let names = namesIn(module, dataset);
+  let names = namesIn(module, given);
   for (let step = 0; step < 6; step++) {
     const next: string[] = [];
     for (const node of descend(module.root)) {
