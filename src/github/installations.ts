@@ -18,10 +18,10 @@ export async function listRepositories(octokit: Octokit): Promise<RepositoryRef[
   return all.filter(({ archived }) => !archived).map(({ id, name, owner }) => ({ id, name, owner: owner.login }));
 }
 
-/** Numbers of all repositories an installation reaches. */
-export async function listRepositoryIds(octokit: Octokit): Promise<ReadonlySet<number>> {
+/** All repositories an installation reaches, by their number. */
+export async function listReached(octokit: Octokit): Promise<ReadonlyMap<number, RepositoryRef>> {
   const all = await octokit.paginate('GET /installation/repositories', { per_page: 100 });
-  return new Set(all.map(({ id }) => id));
+  return new Map(all.map(({ id, name, owner }) => [id, { id, name, owner: owner.login }]));
 }
 
 /** Open pull requests that were changed since; at most 100 of a repository. */

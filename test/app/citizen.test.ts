@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FaultOptions, PullHandle, PullView, RepositoryHandle } from '../../lab/loopback-github/index.ts';
-import { findRemoved } from '../../src/app/jobs/erase.ts';
+import { eraseRemoved, findRemoved } from '../../src/app/jobs/erase.ts';
 import { noteAlive } from '../../src/app/jobs/reconcile.ts';
 import { dayOf, prune } from '../../src/app/jobs/sweep.ts';
 import { COMMENT_MARKER } from '../../src/github/publish/comment.ts';
@@ -620,6 +620,37 @@ describe('the App is removed', () => {
     await jobs.take('installation_repositories', event);
     await jobs.sweep();
     expect(await rowsOf(repository)).toEqual(before);
+  });
+
+  it('but by a transfer: what is held goes to the installation of the new owner, and goes when that one is removed', async () => {
+    const { repository } = await leaveTraces('sold');
+    const before = await rowsOf(repository);
+    const { github } = jobs.deps;
+    const buyers = 9_000_001;
+    let lists = true;
+    const paginate = async (route: string) => {
+      if (!lists) throw Object.assign(new Error('bad gateway'), { status: 502 });
+      const sold = { id: repository.id, name: 'renamed', owner: { login: 'buyer' } };
+      return route === 'GET /app/installations' ? [{ id: buyers, suspended_at: null }] : [sold];
+    };
+    const asked = { paginate } as never;
+    const deps = { ...jobs.deps, github: { ...github, app: asked, installation: async () => asked, reaches: async () => 'no' as const } };
+    const { erasures, repositories } = deps.store;
+
+    await erasures.ask(repository.installationId!, repository.id);
+    lists = false;
+    await eraseRemoved(deps);
+    expect(await rowsOf(repository)).toEqual(before);
+    lists = true;
+    jobs.advance(HOUR);
+    await eraseRemoved(deps);
+    expect(await rowsOf(repository)).toEqual(before);
+    const held = (await repositories.list()).find(({ repoId }) => repoId === repository.id);
+    expect(held).toEqual({ repoId: repository.id, installationId: buyers, owner: 'buyer', name: 'renamed' });
+
+    await erasures.ask(buyers, repository.id);
+    await eraseRemoved(deps);
+    expect((await rowsOf(repository)).reports).toBe(0);
   });
 
   it('and GitHub cannot be asked: after 20 hours its word is taken', async () => {

@@ -1,5 +1,6 @@
+import type { RepositoryRef } from '../../github/client.ts';
 import { statusOf } from '../../github/client.ts';
-import { listAllInstallations, listRepositoryIds } from '../../github/installations.ts';
+import { listAllInstallations, listReached } from '../../github/installations.ts';
 import type { Removal } from '../../store/ports.ts';
 import type { Dependencies } from './dependencies.ts';
 
@@ -22,10 +23,51 @@ async function isConfirmed({ github, log, now }: Dependencies, removal: Removal)
   return now() - removal.askedAt > CONFIRM_MS ? true : null;
 }
 
+/** Every repository the App reaches and by which installation, asked for once. */
+type Reached = ReadonlyMap<number, RepositoryRef & { readonly installationId: number }>;
+
+async function listAllReached({ github, signal }: Dependencies): Promise<Reached> {
+  const all = new Map<number, RepositoryRef & { readonly installationId: number }>();
+  for (const [installationId, { suspended }] of await listAllInstallations(github.app)) {
+    signal.throwIfAborted();
+    if (suspended) continue;
+    const reached = await listReached(await github.installation(installationId, { metadata: 'read' }));
+    for (const [id, repository] of reached) all.set(id, { ...repository, installationId });
+  }
+  return all;
+}
+
+/**
+ * A repository that has left an installation may be another's by now: transferred, and no event of the new owner has come yet. Its data then
+ * goes with it. null: not known yet.
+ */
+async function isElsewhere(
+  deps: Dependencies,
+  { repoId, installationId, askedAt }: Removal,
+  reached: () => Promise<Reached>,
+): Promise<boolean | null> {
+  if (repoId === null) return false;
+  try {
+    const found = (await reached()).get(repoId);
+    if (found === undefined || found.installationId === installationId) return false;
+    await deps.store.repositories.see({ repoId, installationId: found.installationId, owner: found.owner, name: found.name });
+    return true;
+  } catch (error) {
+    deps.signal.throwIfAborted();
+    deps.log.warn({ err: error, repoId }, 'other installations could not be asked for a removed repository');
+    return deps.now() - askedAt > CONFIRM_MS ? false : null;
+  }
+}
+
 /** Erases what is held of repositories the App was removed from. Returns how many rows went. */
 export async function eraseRemoved(deps: Dependencies): Promise<number> {
   const { erasures } = deps.store;
   let count = 0;
+  let listed: Promise<Reached> | null = null;
+  const reached = (): Promise<Reached> => {
+    listed ??= listAllReached(deps);
+    return listed;
+  };
   for (const removal of await erasures.due(BATCH)) {
     if (removal.erasedAt !== null) {
       // Second pass: unless the App is back, whatever a job wrote meanwhile goes, too.
@@ -34,8 +76,9 @@ export async function eraseRemoved(deps: Dependencies): Promise<number> {
       continue;
     }
     const confirmed = await isConfirmed(deps, removal);
-    if (confirmed === null) await erasures.later(removal, deps.now() + ASK_AGAIN_MS);
-    else if (!confirmed) await erasures.drop(removal);
+    const elsewhere = confirmed === true ? await isElsewhere(deps, removal, reached) : false;
+    if (confirmed === null || elsewhere === null) await erasures.later(removal, deps.now() + ASK_AGAIN_MS);
+    else if (!confirmed || elsewhere) await erasures.drop(removal);
     else {
       const rows = await erasures.erase(removal, deps.now() + SECOND_PASS_MS);
       count += rows;
@@ -63,7 +106,7 @@ export async function findRemoved(deps: Dependencies): Promise<number> {
     }
     if (installation.suspended) continue;
     try {
-      const reached = await listRepositoryIds(await github.installation(installationId, { metadata: 'read' }));
+      const reached = await listReached(await github.installation(installationId, { metadata: 'read' }));
       for (const { repoId } of repositories) {
         if (reached.has(repoId)) continue;
         await store.erasures.ask(installationId, repoId);
