@@ -1,14 +1,16 @@
 import { quoteLiteral } from '../base/phrase.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
+import type { SourceTree } from '../model/source-tree.ts';
 import { argumentOf } from '../source/calls.ts';
 import { keywordSteps } from '../source/edit-call.ts';
 import type { Step } from '../source/edit-tree.ts';
 import type { CallSite } from '../source/find-in-tree.ts';
 import type { Keyword } from '../source/insert-keyword.ts';
+import { isPython } from '../source/readable-paths.ts';
 import { blockingCopies, isCopied } from './reading/copies.ts';
 import { workerHazards } from './reading/datasets.ts';
 import { frameworksOf } from './reading/frameworks.ts';
-import { LOADER, PIN_POSITION, trainingLoaders } from './reading/loaders.ts';
+import { LOADER, PIN_POSITION, trainingLoaders, workersOf } from './reading/loaders.ts';
 import { offer, type Proposal, placesOfNodes } from './reading/offers.ts';
 import { flag } from './reading/params.ts';
 import { bySupport, placesOf, provenFiles, supported } from './reading/places.ts';
@@ -18,15 +20,28 @@ import { torchPage } from './wording/documents.ts';
 
 const TITLE = both('Copy batches from pinned memory without blocking', '用锁页内存异步拷贝 batch');
 
-/** Older torch pins for CUDA only unless the device is named; `transfer_to_npu` has the same effect. */
+/**
+ * torch 2.1 to 2.6 pins for CUDA only unless the device is named; `transfer_to_npu` has the same effect. Before 2.1 torch_npu replaces
+ * the loader, and torch 1.11 does not know the keyword. null: the version is not known, or nothing in the source is about an NPU.
+ */
 function needsDevice(context: RemedyContext): boolean | null {
-  if (context.source !== null && frameworksOf(context.source).has('transferToNpu')) return false;
-  const isNew = isTorchAtLeast(context.torch, 2, 7);
-  return isNew === null ? null : !isNew;
+  const { source, torch } = context;
+  if (source !== null && frameworksOf(source).has('transferToNpu')) return false;
+  const isNew = isTorchAtLeast(torch, 2, 7);
+  if (isNew !== false) return isNew === null ? null : false;
+  if (isTorchAtLeast(torch, 2, 1) === false) return false;
+  return source === null || speaksOfNpu(source) ? true : null;
 }
 
-function pins(site: CallSite): boolean {
-  return argumentOf(site.call, 'pin_memory', PIN_POSITION)?.valueKind === 'true';
+function speaksOfNpu(source: SourceTree): boolean {
+  return source.paths.some((path) => isPython(path) && /\btorch_npu\b|\bnpu\b/i.test(source.read(path) ?? ''));
+}
+
+/** True when batches of the loader lie in memory pinned for the NPU; null when that depends on a version nobody knows. */
+function pins(site: CallSite, device: boolean | null): boolean | null {
+  if (argumentOf(site.call, 'pin_memory', PIN_POSITION)?.valueKind !== 'true') return false;
+  if (device === false || /npu/.test(argumentOf(site.call, 'pin_memory_device')?.text ?? '')) return true;
+  return device === null ? null : false;
 }
 
 /** What the loader lacks, as one change of its call; null where the source says something else on purpose or out of sight. */
@@ -41,8 +56,8 @@ function pinning(site: CallSite, device: boolean | null): readonly Step[] | null
 function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
   const device = needsDevice(context);
   const sites = supported(bySupport(trainingLoaders(context.source, provenFiles(finding)), finding), finding);
-  const isPinned = sites.length > 0 && sites.every(pins);
-  const open = sites.filter((site) => !pins(site));
+  const isPinned = sites.length > 0 && sites.every((site) => pins(site, device) !== false);
+  const open = sites.filter((site) => pins(site, device) === false);
   const only = open.length === 1 && open[0]!.call.name !== null ? open[0]! : null;
   const { source } = context;
   const proven = provenFiles(finding);
@@ -51,6 +66,8 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   // A dataset that speaks of a card may give tensors that are there already: those cannot be pinned.
   const hazard = source === null || only === null ? undefined : workerHazards(source, only).find(({ kind }) => kind === 'device');
   const steps = only === null ? null : pinning(only, device);
+  // Without workers the main process would copy each batch into pinned memory itself.
+  const hasWorkers = source === null || only === null || workersOf(source, only) !== 'none';
   const proposals: Proposal[] = [
     ...(only === null || steps === null
       ? []
@@ -59,11 +76,11 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
             module: only.module,
             node: only.call.node,
             steps,
-            isSafe: all.length === 1 && device !== null && isCopied(only, copies) && hazard === undefined,
+            isSafe: all.length === 1 && device !== null && hasWorkers && isCopied(only, copies) && hazard === undefined,
           },
         ]),
     // Without pinned memory it changes nothing, so it is offered once the loader pins.
-    ...copies.map((copy) => ({ ...copy, isSafe: copy.isSafe && isPinned && all.every(pins) })),
+    ...copies.map((copy) => ({ ...copy, isSafe: copy.isSafe && isPinned && all.every((site) => pins(site, device) === true) })),
   ];
   return {
     title: TITLE,
@@ -83,6 +100,12 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
             `To look at first: the dataset or \`collate_fn\` speaks of a card (${quoteLiteral(`${hazard.file}:${hazard.line}`)}); only CPU tensors can be pinned.`,
             `需先确认：数据集或 \`collate_fn\` 中涉及 NPU（${quoteLiteral(`${hazard.file}:${hazard.line}`)}）；只有 CPU 张量可以锁页。`,
           ),
+      hasWorkers || isPinned
+        ? null
+        : both(
+            'Set `num_workers` first: without workers the main process pins each batch itself.',
+            '先设置 `num_workers`：没有加载进程时由主进程逐个锁页。',
+          ),
       isPinned ? null : both('Without pinned memory `non_blocking=True` has no effect.', '没有锁页内存时 `non_blocking=True` 不起作用。'),
       isPinned && context.soc !== '950'
         ? both(
@@ -97,7 +120,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
           )
         : null,
       device === null
-        ? both('With torch 2.6 or older also set `pin_memory_device="npu"`.', 'torch 2.6 及更早版本还要设置 `pin_memory_device="npu"`。')
+        ? both('With torch 2.1 to 2.6 also set `pin_memory_device="npu"`.', 'torch 2.1 至 2.6 还要设置 `pin_memory_device="npu"`。')
         : null,
       device === true && !isPinned
         ? both(
@@ -109,7 +132,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     ),
     code: `loader = DataLoader(
     dataset,               # other arguments stay as they are
-    pin_memory=True,${device === true ? '\n    pin_memory_device="npu",' : device === null ? '       # torch 2.6 or older: also pin_memory_device="npu"' : ''}
+    pin_memory=True,${device === true ? '\n    pin_memory_device="npu",' : device === null ? '       # torch 2.1 to 2.6: also pin_memory_device="npu"' : ''}
 )
 for x, y in loader:
     x = x.to(device, non_blocking=True)
@@ -136,6 +159,7 @@ export default {
     LOADER,
     `${LOADER}(pin_memory)`,
     `${LOADER}(pin_memory_device)`,
+    `${LOADER}(num_workers)`,
     'torch.Tensor.to',
     'torch.Tensor.to(non_blocking)',
     'torch_npu.contrib.Prefetcher',

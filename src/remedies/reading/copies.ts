@@ -5,18 +5,29 @@ import type { CallSite } from '../../source/find-in-tree.ts';
 import { namesOf } from '../../source/names.ts';
 import { pythonFilesWith } from '../../source/python-files.ts';
 import { isAside, isPython } from '../../source/readable-paths.ts';
-import { descend, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
+import { ascend, descend, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
 import { frameworksOf } from './frameworks.ts';
 import { isTrainingFile, loaderNames } from './loaders.ts';
-import { batchNames, isAsideOfTraining, isChangedInPlace, loopAround, rootOf } from './loops.ts';
+import { type BatchNames, batchNames, isAsideOfTraining, isChangedInPlace, loopAround, rootOf } from './loops.ts';
 import type { Proposal } from './offers.ts';
 
 /** `x.to(…)` takes types and layouts, too; only what reads like a card is a copy to it. */
 const CARD =
   /^(["'](npu|cuda)(:\d+)?["']|(\w+\.)*\w*(device|dev|gpu|npu|local_rank|rank|card)\w*(\[["']?\w+["']?\])?|torch\.device\(.*\))$/i;
 
+/** Whose `.device` is the card: of another tensor it is where that one happens to be. */
+const OWNER = /^(self|args?|opts?|options?|cfg|conf|config|hparams|hps|params?|flags|accelerator|trainer|runner|settings?|torch)$/i;
+
+/** Batches that go through RPC are sent from the host. */
+const RPC = /\btorch\.distributed\.rpc\b|\bdist_autograd\b|\brpc_(a?sync|remote)\b/;
+
 /** A class with a way of its own to the card. */
 const OWN_COPY = /\bdef (to|npu|cuda)\s*\(\s*self\b/;
+
+interface OpenCopy extends Proposal {
+  readonly loop: PyNode;
+  readonly batch: BatchNames;
+}
 
 /** Copies of batches to the card in loops over a training loader, without `non_blocking`; in files of the profile where it names any. */
 export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], proven: readonly string[]): Proposal[] {
@@ -32,12 +43,13 @@ export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], p
   const hasOwnClass = tree.paths.some((path) => isPython(path) && OWN_COPY.test(tree.read(path) ?? ''));
   // Their loaders hand out batches that are on the card already.
   const isCopiedBefore = frameworks.has('accelerate') || frameworks.has('hfTrainer') || frameworks.has('lightning');
-  const copies = modules.flatMap((module) =>
-    findMethodCalls(module, ['npu', 'to', 'cuda']).flatMap((call): Proposal[] => {
+  const open = modules.flatMap((module) =>
+    findMethodCalls(module, ['npu', 'to', 'cuda']).flatMap((call): OpenCopy[] => {
       const loop = loopAround(call.node);
       const batch = loop === null || isAsideOfTraining(module, loop) ? null : batchNames(module, loop, names);
       const receiver = partsOf(call.node.children[0]!)[0];
       if (loop === null || batch === null || receiver === undefined || !goesToCard(call)) return [];
+      if (RPC.test(module.text) || isMeasuredOnce(module, call)) return [];
       const root = rootOf(module, receiver);
       if (root === null || !(batch.parts.has(root) || batch.wholes.has(root)) || receiver.kind === 'call') return [];
       const { steps } = keywordSteps(module, call, [{ keyword: 'non_blocking', value: 'True' }]);
@@ -51,13 +63,74 @@ export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], p
           module,
           node: call.node,
           steps,
-          isSafe: isTensor && runs && !isCopiedBefore && !hasOwnClass && !isChanged(module, loop, call.node, receiver, root),
+          isSafe:
+            isTensor &&
+            runs &&
+            !isCopiedBefore &&
+            !hasOwnClass &&
+            !isChanged(module, loop, call.node, receiver, root) &&
+            !isAwaited(module, loop, call.node),
+          loop,
+          batch,
         },
       ];
     }),
   );
+  const copies = open.map(({ loop, batch, ...copy }): Proposal => {
+    if (!copy.isSafe) return copy;
+    // One copy that blocks, and the others have waited with it.
+    const others = blockingIn(copy.module, loop, batch).filter((node) => reachesCuda || !/\bcuda\b/.test(textOf(copy.module, node)));
+    const isWhole = others.every((node) => open.some((other) => other.node === node && other.isSafe));
+    return { ...copy, isSafe: isWhole };
+  });
   const inProven = copies.filter(({ module }) => proven.includes(module.path));
   return inProven.length > 0 ? inProven : copies;
+}
+
+/** Copies to the card in a loop that block: of the batch, of what is computed from it, of its parts in a comprehension or a loop within. */
+function blockingIn(module: PyModule, loop: PyNode, batch: BatchNames): PyNode[] {
+  const names = new Set([...batch.wholes, ...batch.parts]);
+  // Names that stand for parts of the batch, by a loop within: `{k: v.to(device) for k, v in batch.items()}`.
+  for (const node of descend(loop)) {
+    if (node === loop || (node.kind !== 'for_in_clause' && node.kind !== 'for_statement')) continue;
+    const [target, over] = partsOf(node);
+    const root = over === undefined ? null : rootOf(module, over);
+    if (target === undefined || root === null || !names.has(root)) continue;
+    for (const part of descend(target)) if (part.kind === 'identifier') names.add(textOf(module, part));
+  }
+  return findMethodCalls(module, ['npu', 'to', 'cuda'])
+    .filter((call) => {
+      if (call.node.start < loop.start || call.node.end > loop.end) return false;
+      const root = rootOf(module, call.node);
+      const isOpen =
+        argumentOf(call, 'non_blocking')?.valueKind !== 'true' && call.arguments.every(({ position }) => position === null || position < 2);
+      return root !== null && names.has(root) && isOpen && !isMeasuredOnce(module, call) && (goesToCard(call) || call.hasKeywordArgs);
+    })
+    .map(({ node }) => node);
+}
+
+const ONE_STEP = /^\(?\s*(\w+\.)*(\w*_)?(it|i|n|iter\w*|step\w*|idx|index|batch(_?(i|idx|index|id))?)\s*==\s*\w+\s*\)?$/i;
+
+/** Under `if it == 5` or in a profile of one step: not what the other steps do. A profile around the loop is of all of them. */
+function isMeasuredOnce(module: PyModule, { node, enclosing }: PyCall): boolean {
+  for (const { kind, text } of enclosing) {
+    if (kind === 'for' || kind === 'while') break;
+    if (kind === 'if' && ONE_STEP.test(text ?? '')) return true;
+  }
+  for (const up of ascend(node)) {
+    if (up.kind === 'for_statement' || up.kind === 'while_statement') return false;
+    const head = up.kind === 'with_statement' ? partsOf(up)[0] : undefined;
+    if (head !== undefined && /\bprof/i.test(textOf(module, head).slice(0, 500))) return true;
+  }
+  return false;
+}
+
+/** True when the host waits for the card between a copy and the first pass backward. */
+function isAwaited(module: PyModule, loop: PyNode, copy: PyNode): boolean {
+  const text = module.text.slice(copy.end, loop.end);
+  const wait = text.search(/\bsynchronize\s*\(/);
+  const backward = text.search(/\.backward\s*\(/);
+  return wait !== -1 && (backward === -1 || wait < backward);
 }
 
 /** True when batches of this loader are among what is copied; where its own file goes over it, the copy has to be in that loop. */
@@ -76,7 +149,14 @@ function goesToCard(call: PyCall): boolean {
   const device = argumentOf(call, 'device', 0);
   if (positional.length > 1 || call.hasKeywordArgs || call.hasStarArgs) return false;
   if (!call.written.endsWith('.to')) return true;
-  return device !== null && device.text.length <= 120 && CARD.test(device.text) && !/cpu/i.test(device.text);
+  return device !== null && isCard(device.text);
+}
+
+/** Whether a device as written may be the card. */
+function isCard(text: string): boolean {
+  if (text.length > 120 || !CARD.test(text) || /cpu/i.test(text)) return false;
+  const owner = /(\w+)\.device$/.exec(text)?.[1];
+  return owner === undefined || OWNER.test(owner);
 }
 
 /** A loop that nobody wrote by hand. */

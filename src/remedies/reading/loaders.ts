@@ -16,11 +16,13 @@ export function isTrainingText(text: string): boolean {
 }
 
 /** Files whose loops do not train. `train_val.py` does both. */
-const ASIDE_FILE = /(^|[^a-z])(val(?!ue)|test|eval|infer|predict|onnx|export|convert|demo|benchmark|extract|visuali)[^/]*$/i;
+const ASIDE_FILE = /(^|[^a-z])(val(?!ue)|test|eval|infer|predict|onnx|export|convert|demo|benchmark|extract|visuali|lr_?find)[^/]*$/i;
+/** Scripts that are run for a profile by hand. */
+const PROFILES = /(^|[^a-z])(run)?prof(il(e|er|ing))?(?![a-z])[^/]*$/i;
 
-/** False for a file whose name speaks of evaluation, inference or conversion. */
+/** False for a file whose name speaks of evaluation, inference, conversion or profiling. */
 export function isTrainingFile(path: string): boolean {
-  return !ASIDE_FILE.test(path) || /train[^/]*$/i.test(path);
+  return !PROFILES.test(path) && (!ASIDE_FILE.test(path) || /train[^/]*$/i.test(path));
 }
 
 /** Data loaders of a tree, without those whose file, target, dataset or function speaks of validation, test or inference. */

@@ -34,7 +34,7 @@ export function trainingLoops(module: PyModule): ReadonlySet<PyNode> {
   return loops;
 }
 
-const NO_STEP = /accurac|extract|visuali[sz]|generate|calibrat|statistic/i;
+const NO_STEP = /accurac|extract|visuali[sz]|generate|calibrat|statistic|(^|_)(run)?prof(il(e|er|ing))?(_|$)/i;
 
 /** True where the code around says that nothing is trained: the name of its function, or no gradients. */
 export function isAsideOfTraining(module: PyModule, node: PyNode): boolean {
