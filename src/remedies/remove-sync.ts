@@ -1,6 +1,7 @@
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
 import type { SourceTree } from '../model/source-tree.ts';
+import { readsBeside } from './reading/blocking-reads.ts';
 import { chosen, offer, type Proposal, placesOfNodes } from './reading/offers.ts';
 import { choice, flag } from './reading/params.ts';
 import { provenFiles } from './reading/places.ts';
@@ -45,9 +46,23 @@ const MAIN: Record<Kind, L10n> = {
   ),
 };
 
+/** Where the edit deletes the wait, the text and what has to hold are those of a deletion. */
+const DELETED = both(
+  'Delete this wait: in the code that could be read no other stream, no copy in flight and no timer needs it.',
+  '删除该等待：在已读取的代码中，没有其他流、未完成的拷贝或计时需要它。',
+);
+const DELETED_IF = both(
+  'Nothing out of sight relies on the wait: no library or C++ code uses another stream, reads results without waiting, or overwrites memory that is still being copied.',
+  '仓库之外没有代码依赖该等待：没有库或 C++ 代码使用其他流、不等待就读取结果，或覆盖仍在拷贝中的内存。',
+);
+
 const READS = both(
   'Printing a tensor, turning it into a Python number and testing it in a condition read a value as well.',
   '打印张量、转换为 Python 数值、在条件中判断张量，同样会读取数值。',
+);
+const BESIDE = both(
+  'The same loop reads values from the card in every pass, at the lines named here: these reads wait as well, so without them nothing is gained. Read the values only when they are logged.',
+  '同一循环在每次迭代中还会从 NPU 读取数值（见所列位置）：这些读取同样需要等待，只删除该处没有收益。仅在记录日志时读取。',
 );
 const GRAPH = both(
   'Before a graph the wait keeps inputs in use from being overwritten: use two sets of inputs and an event between them.',
@@ -87,14 +102,25 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const beforeGraph = flag(params, 'beforeGraph') === true;
   const explicit = kind === 'device' || kind === 'stream' || kind === 'event' || kind === 'drain';
   const { sites, isSure } = chosen(source === null ? [] : sitesOf(kind, source, provenFiles(finding)), finding);
+  const reads = kind === 'device' ? sites.flatMap(readsBeside) : [];
+  const edits =
+    source === null
+      ? []
+      : offer(
+          sites.map((site) => ({ ...site, isSafe: site.isSafe && isSure && reads.length === 0 })),
+          finding,
+          source,
+        );
+  const isDeleted = kind === 'device' && edits.length > 0;
   // Listed for A2 and A3; it warns at each wait, and not every wait is caught.
   const finds =
     (soc === null || soc === 'A2' || soc === 'A3') && isReleaseAtLeast(torchNpu, '5.0.rc3') !== false && finding.locations.length === 0;
   return {
     title: TITLE,
     text: prose(
-      MAIN[kind ?? 'item'],
+      isDeleted ? DELETED : MAIN[kind ?? 'item'],
       kind === 'item' || kind === null ? READS : null,
+      reads.length > 0 ? BESIDE : null,
       beforeGraph ? GRAPH : null,
       finds
         ? both(
@@ -104,7 +130,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
         : null,
       CHECK,
     ),
-    code: codeOf(kind),
+    code: isDeleted ? null : codeOf(kind),
     preconditions: listed(
       both(
         'A wait stays where it brackets a timer, or where its value decides what runs next.',
@@ -116,7 +142,8 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
             '`torch.where` 返回新张量：没有其他代码依赖原张量被原地修改。',
           )
         : null,
-      explicit
+      isDeleted ? DELETED_IF : null,
+      explicit && !isDeleted
         ? both(
             'What another stream or the host reads is ready before it is read: an event replaces the wait, nothing is left out.',
             '其他流或 Host 读取的数据在读取前已就绪：用事件代替等待，不要直接省略。',
@@ -124,15 +151,8 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
         : null,
     ),
     references: finds ? [apiPage('torch_npu-npu/torch_npu-npu-set_sync_debug_mode')] : [],
-    edits:
-      source === null
-        ? []
-        : offer(
-            sites.map((site) => ({ ...site, isSafe: site.isSafe && isSure })),
-            finding,
-            source,
-          ),
-    locations: placesOfNodes(sites),
+    edits,
+    locations: placesOfNodes([...sites, ...reads]),
   };
 }
 

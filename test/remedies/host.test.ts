@@ -44,6 +44,18 @@ describe('remove-sync', () => {
     expect(about('device', { source }).edits).toEqual([]);
   });
 
+  test('where the edit deletes the wait, the text says so and promises no event', () => {
+    const source = repository({
+      'train.py': 'import torch\nimport torch_npu\nfor batch in loader:\n    model(batch).backward()\n    torch.npu.synchronize()\n',
+    });
+    const { text, code, edits, preconditions } = about('device', { source });
+    expect(edits.map(({ kind, after }) => [kind, after])).toEqual([['suggestion', '    model(batch).backward()']]);
+    expect([text.en.startsWith('Delete this wait'), text.zh.startsWith('删除该等待'), code]).toEqual([true, true, null]);
+    const held = preconditions.map(({ en, zh }) => `${en} ${zh}`).join(' ');
+    expect(held).not.toMatch(/nothing is left out|不要直接省略/);
+    expect(held).toMatch(/Nothing out of sight relies on the wait.*仓库之外没有代码依赖该等待/);
+  });
+
   test('the switch that finds waits exists from 5.0.rc3 and for A2 and A3; a known line needs no switch', () => {
     expect(about('item', { soc: 'A2' }).text.en).toContain('`torch_npu.npu.set_sync_debug_mode("warn")`');
     expect(about('item', { soc: 'gen-1' }).text.en).not.toContain('set_sync_debug_mode');

@@ -14,14 +14,23 @@ const isKept = (proven: readonly string[]) => (path: string) => proven.includes(
 /** Words of a timer, a profiler or an event near a wait: it is there to measure. */
 const MEASURES = /time|perf_counter|event|record|prof|elapsed|clock|bench|mstx|nvtx|\btic\b|\btoc\b|throughput|barrier|latency/i;
 const NEAR = 5;
-/** Code whose order a wait may hold up: other streams, copies back that are not waited for, checkpoints written meanwhile. */
+/** Code whose order a wait may hold up: other streams, graphs, checkpoints written meanwhile. */
 const ORDERED =
-  /\bStream\s*\(|\.stream\s*\(|wait_stream|wait_event|record_stream|distributed\.checkpoint|async_save|npu_?graph|NPUGraph|CUDAGraph|non_blocking\s*=\s*True.*\bcpu\b|\bcpu\b.*non_blocking\s*=\s*True|\.copy_\(.*non_blocking\s*=\s*True/i;
+  /\bStream\s*\(|\.stream\s*\(|wait_stream|wait_event|record_stream|distributed\.checkpoint|async_save|npu_?graph|NPUGraph|CUDAGraph/i;
+/**
+ * A copy that the host does not wait for reads its source later: whoever writes to that memory again relies on the wait. Without it the
+ * batch is overwritten while it is on its way, and nothing says so.
+ */
+const IN_FLIGHT =
+  /\bnon_blocking\b(?!\s*(:\s*bool\s*)?=\s*False)|\.(copy_|to|npu|cuda)\([^()]{1,200},\s*True\s*[,)]|\.pin_memory\s*\(|\b(empty|zeros|ones|full|rand|tensor)\w*\(.{0,200}\bpin_memory\s*=\s*(?!False)/;
+/** Words of a timer anywhere in a loop: what it measures is the step, and the wait makes it true. */
+const TIMES =
+  /time(?!_?steps?)|perf_counter|monotonic|\bEvent\b|\.record\(|elapsed|clock\b|bench|\btic\b|\btoc\b|throughput|latency|per_sec/i;
 
 /** Waits for the whole card in training loops; with a deletion where nothing near measures and nothing in the tree needs the order. */
 export function deviceWaits(tree: SourceTree, names: readonly string[], proven: readonly string[]): Proposal[] {
   const sites = callsInLoops(tree, names, proven);
-  const isOrdered = sites.length > 0 && hasText(tree, ORDERED);
+  const isOrdered = sites.length > 0 && (hasText(tree, ORDERED) || hasText(tree, IN_FLIGHT));
   return sites
     .filter(({ call }) => !isNowAndThen(call))
     .map(({ module, call, isTraining }) => {
@@ -29,9 +38,18 @@ export function deviceWaits(tree: SourceTree, names: readonly string[], proven: 
       const around = linesOf(module, startLine - NEAR, endLine + NEAR).filter((line) => !/^\s*(#|import|from)\b/.test(line));
       const isConditional = call.enclosing.some(({ kind }) => kind === 'if' || kind === 'else' || kind === 'try' || kind === 'with');
       // A wait that measures, or that something may need, is named as a place; what to do about it is not a deletion.
-      const isNeeded = isOrdered || around.some((line) => MEASURES.test(line));
+      const isNeeded = isOrdered || around.some((line) => MEASURES.test(line)) || isTimed(module, call.node);
       return removal(module, call, isTraining && !isNeeded ? statementOf(call.node) : null, !isConditional);
     });
+}
+
+/** True where a timer runs in any loop around, however far away. */
+function isTimed(module: PyModule, node: PyNode): boolean {
+  let outermost: PyNode | null = null;
+  for (let loop = loopAround(node); loop !== null; loop = loopAround(loop)) outermost = loop;
+  if (outermost === null) return false;
+  const { startLine, endLine } = spanOf(module, outermost);
+  return linesOf(module, startLine, endLine).some((line) => !/^\s*#/.test(line) && TIMES.test(line));
 }
 
 /** Under `if step % n`: rare, so not what a profile of every step shows. */

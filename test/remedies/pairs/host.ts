@@ -7,6 +7,9 @@ const loop = (...lines: string[]): string =>
     .map((line, i) => (i === 0 ? line : `    ${line}`))
     .join('\n')}\n`;
 
+/** More lines than are near. */
+const FILLER = ['a = 1', 'b = 1', 'c = 1', 'd = 1', 'e = 1', 'f = 1', 'g = 1'];
+
 export const HOST_PAIRS: readonly PairSet[] = [
   {
     pattern: 'P8 compiling on purpose',
@@ -155,6 +158,35 @@ export const HOST_PAIRS: readonly PairSet[] = [
         { files: { 'save.py': 'import torch.distributed.checkpoint as dcp\n' } },
       ],
       ['copies back that are not waited for', loop('h = loss.to("cpu", non_blocking=True)', 'torch.npu.synchronize()'), null],
+      ['copies to the card that are not waited for', loop('x = b.to("npu:0", non_blocking=True)', 'torch.npu.synchronize()'), null],
+      ['the same by position', loop('x.copy_(b, True)', 'torch.npu.synchronize()'), null],
+      [
+        'a pinned buffer that is filled again',
+        `staging = torch.empty(9).pin_memory()\n${loop('staging.copy_(b)', 'torch.npu.synchronize()')}`,
+        null,
+      ],
+      ['a buffer that is made pinned', `staging = torch.empty(9, pin_memory=True)\n${loop('torch.npu.synchronize()')}`, null],
+      [
+        'copies of another file',
+        loop('torch.npu.synchronize()'),
+        null,
+        undefined,
+        { files: { 'feed.py': 'def feed(x, non_blocking=True):\n    pass\n' } },
+      ],
+      [
+        'copies that block',
+        loop('x = b.to("npu:0", non_blocking=False)', 'torch.npu.synchronize()'),
+        loop('x = b.to("npu:0", non_blocking=False)'),
+        'suggestion',
+      ],
+      ['a timer far away', loop('begin = time.time()', ...FILLER, 'torch.npu.synchronize()', ...FILLER, 'meter.update(begin)'), null],
+      ['an event far away', loop('torch.npu.synchronize()', ...FILLER, 'done = torch.npu.Event()'), null],
+      [
+        'steps of a diffusion are no timer',
+        loop('timesteps = draw()', ...FILLER, 'torch.npu.synchronize()'),
+        loop('timesteps = draw()', ...FILLER),
+        'suggestion',
+      ],
       ['under a condition', loop('if debug:', '    x = 1', '    torch.npu.synchronize()'), loop('if debug:', '    x = 1'), 'comment-only'],
       ['the only statement of its block', loop('if debug:', '    torch.npu.synchronize()'), null],
       ['a comment above', loop('# wait for the copy', 'torch.npu.synchronize()'), null],
