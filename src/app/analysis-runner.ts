@@ -1,6 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { setPriority } from 'node:os';
+import { dirname, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { AdviseError } from '../base/errors.ts';
 import type { Report } from '../model/report.ts';
 import {
@@ -54,6 +56,37 @@ function residentMb(pid: number): number {
   }
 }
 
+/** A path, and where it leads when it is a link. */
+function withTarget(path: string): string[] {
+  try {
+    return [...new Set([path, realpathSync(path)])];
+  } catch {
+    return [path];
+  }
+}
+
+/** What is read of a package besides the folder of a module: never all of it, as an operator may keep an `.env` there. */
+const READ_OF_PACKAGE = ['package.json', 'templates'];
+
+/** Where the code of modules lies, and the folders their dependencies may lie in: of their package, and of the folders around it. */
+function codeFolders(modules: readonly string[]): string[] {
+  const folders = new Set<string>();
+  for (const module of modules.flatMap(withTarget)) {
+    let isFound = false;
+    for (let folder = dirname(module); folder !== dirname(folder); folder = dirname(folder)) {
+      if (!isFound && existsSync(join(folder, 'package.json'))) {
+        isFound = true;
+        for (const name of [relative(folder, module).split(sep)[0]!, ...READ_OF_PACKAGE]) folders.add(join(folder, name));
+      }
+      if (isFound && existsSync(join(folder, 'node_modules')))
+        for (const path of withTarget(join(folder, 'node_modules'))) folders.add(path);
+    }
+    // Without a package around it, only what lies beside it.
+    if (!isFound) folders.add(dirname(module));
+  }
+  return [...folders];
+}
+
 /** Lets the webhook and the jobs go first on a busy machine. */
 function beNice(pid: number | undefined): void {
   try {
@@ -86,15 +119,20 @@ function tooSlow(timeoutMs: number): AdviseError {
  * `analyser` is the address of the module that exports `analyseArtifact`; `scratch` is where it may write.
  */
 export function createAnalysisRunner(analyser: string, limits: AnalysisLimits, scratch: string): AnalysisRunner {
-  const start = (): ChildProcess =>
+  const code = codeFolders([fileURLToPath(import.meta.url), fileURLToPath(analyser)]);
+  const givenOutside = (task: AnalysisTask): string[] => {
+    const paths = task.kind === 'parts' ? task.paths : [...task.request.paths, ...(task.request.baseline ?? []).map(({ path }) => path)];
+    return paths.filter((path) => !path.startsWith(join(scratch, '/'))).flatMap(withTarget);
+  };
+  const start = (task: AnalysisTask): ChildProcess =>
     fork(siblingModule('analysis-worker', import.meta.url), [analyser], {
       execArgv: [
         `--max-old-space-size=${Math.floor(limits.memoryMb)}`,
         YOUNG_SPACE,
         '--disable-warning=ExperimentalWarning',
-        // Reading only, apart from its own scratch folder; no processes of its own. The Python parser is an addon.
+        // Reads our code and what it is given, writes in its scratch folder; no processes of its own. The Python parser is an addon.
         '--permission',
-        '--allow-fs-read=*',
+        ...[...code, ...withTarget(scratch), ...givenOutside(task)].map((path) => `--allow-fs-read=${path}`),
         `--allow-fs-write=${scratch}`,
         '--allow-worker',
         '--allow-addons',
@@ -113,7 +151,7 @@ export function createAnalysisRunner(analyser: string, limits: AnalysisLimits, s
     answer: (message: AnalysisMessage) => T | undefined,
   ): Promise<T> =>
     new Promise<T>((resolve, reject) => {
-      const child = start();
+      const child = start(task);
       beNice(child.pid);
       let stderr = '';
       let settled = false;

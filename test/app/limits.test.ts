@@ -1,5 +1,5 @@
 /* The analysis process is ended when it takes too much, and leaves nothing behind. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -22,8 +22,11 @@ function runner(timeoutMs = 60_000): AnalysisRunner {
 }
 
 const OPTIONS = { lang: 'en', thresholds: {}, disabledRules: [], gate: null } as const;
-async function fails(how: string, { timeoutMs = 60_000, signal = new AbortController().signal } = {}): Promise<Error> {
-  const request = { paths: [how], partial: [], options: OPTIONS, source: null };
+async function fails(
+  how: string,
+  { timeoutMs = 60_000, signal = new AbortController().signal, given = [] as string[] } = {},
+): Promise<Error> {
+  const request = { paths: [how, ...given], partial: [], options: OPTIONS, source: null };
   const error = await runner(timeoutMs)
     .analyse(request, { signal })
     .then(
@@ -94,6 +97,26 @@ describe('an analysis', () => {
   ])('that %s may not', async (how, words) => {
     expect((await fails(how)).message).toMatch(words);
     expect(existsSync(join(home, 'elsewhere'))).toBe(false);
+  });
+
+  it.each([
+    ['a file beside its folder', () => join(scratch, '..', 'secret')],
+    ['the environment of the server', () => `/proc/${process.pid}/environ`],
+    ['its own memory', () => '/proc/self/environ'],
+    ['the passwords of the machine', () => '/etc/passwd'],
+    ['the settings of the operator', () => join(import.meta.dirname, '../../.env')],
+  ])('that reads %s may not', async (_, path) => {
+    writeFileSync(join(home, 'secret'), 'a secret');
+    const request = { paths: ['reads elsewhere'], partial: [], baseline: [], options: OPTIONS, source: null };
+    // Not among what it is given: the analyser is told by the message of a stack.
+    const failed = runner().analyse(request, { signal: new AbortController().signal, onNamed: async () => [[path(), '']] });
+    await expect(failed).rejects.toThrow(/permission|Access to this API/i);
+  });
+
+  it('may read what it is given, wherever it lies', async () => {
+    const given = join(home, 'given');
+    writeFileSync(given, 'a profile');
+    expect((await fails('reads elsewhere', { given: [given] })).message).toContain('read: a profile');
   });
 
   it('knows no secret, no token and no address', async () => {

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { AnalyseArtifact } from '../../../src/app/analysis-protocol.ts';
@@ -36,6 +36,8 @@ export const analyseArtifact: AnalyseArtifact = async (request, { onNamed }) => 
     case 'writes elsewhere':
       writeFileSync(join(process.cwd(), '..', 'elsewhere'), 'x');
       break;
+    case 'reads elsewhere':
+      throw new Error(`read: ${readFileSync(request.paths[1] ?? (await onNamed!(['/w/a.py']))[0]![0], 'utf8')}`);
     case 'starts a program': {
       const { execFileSync } = await import('node:child_process');
       execFileSync('/bin/true');
