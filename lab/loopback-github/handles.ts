@@ -2,7 +2,7 @@
 import { addComment, editComment, removeComment } from './comments.ts';
 import { emit } from './deliveries.ts';
 import type { Changes } from './git.ts';
-import { closePull, commit, forkOf, markReady, openPull, type PullOptions, pushToPull, reopenPull } from './pulls.ts';
+import { closePull, commit, forkOf, markReady, openPull, type PullOptions, pushToPull, reopenPull, retargetPull } from './pulls.ts';
 import {
   type ArtifactOptions,
   addArtifact,
@@ -77,6 +77,8 @@ export interface RepositoryHandle {
   forcePush(pull: PullReference, changes: Changes, options?: { message?: string; by?: string }): string;
   closePullRequest(pull: PullReference, options?: { merge?: boolean; by?: string }): void;
   reopenPullRequest(pull: PullReference, options?: { by?: string }): void;
+  /** Another base branch. */
+  retarget(pull: PullReference, branch: string): void;
   markReady(pull: PullReference): void;
   setLabels(pull: PullReference, labels: string[]): void;
   setPermission(user: string, role: Role): void;
@@ -173,6 +175,10 @@ export function repositoryHandle(state: HubState, repository: Repository): Repos
     reopenPullRequest(reference, options) {
       const pull = pullIn(repository, reference);
       reopenPull(state, pull, options?.by ?? pull.author.login);
+    },
+    retarget(reference, branch) {
+      const pull = pullIn(repository, reference);
+      retargetPull(state, pull, branch, pull.author.login);
     },
     markReady: (pull) => markReady(state, pullIn(repository, pull)),
     setLabels(pull, labels) {

@@ -192,6 +192,18 @@ export function closePull(state: HubState, pull: PullRequest, options: { merge: 
   }
 }
 
+/** Has a pull request go into another branch. */
+export function retargetPull(state: HubState, pull: PullRequest, branch: string, by: string): void {
+  const sha = pull.repository.branches.get(branch);
+  if (sha === undefined) throw new Error(`no branch ${branch}`);
+  const from = pull.base;
+  pull.base = { branch, sha };
+  pull.mergeSha = mergeCommit(state, pull.repository, sha, pull.head.sha, by);
+  pull.updatedAt = now(state);
+  const changes = { base: { ref: { from: from.branch }, sha: { from: from.sha } } };
+  emit(state, { event: 'pull_request', action: 'edited', pull, changes }, by);
+}
+
 /** Opens a closed pull request again. */
 export function reopenPull(state: HubState, pull: PullRequest, by: string): void {
   pull.state = 'open';

@@ -7,6 +7,7 @@ export const EVENTS = [
   'pull_request.reopened',
   'pull_request.synchronize',
   'pull_request.ready_for_review',
+  'pull_request.edited',
   'pull_request.closed',
   'workflow_run.completed',
   'issue_comment.created',
@@ -38,7 +39,7 @@ const CommandLine = z.object({ name: z.string(), args: z.array(z.string()) });
 /** What is left of an event once everything we do not need is gone. This, and not the payload, is kept. */
 export const Task = z.discriminatedUnion('kind', [
   /** `again`: why a head that may be known is to be looked at. */
-  Target.extend({ kind: z.literal('head-changed'), pr: Id, headSha: Sha, again: z.enum(['reopened']).optional() }),
+  Target.extend({ kind: z.literal('head-changed'), pr: Id, headSha: Sha, again: z.enum(['reopened', 'retargeted']).optional() }),
   Target.extend({ kind: z.literal('closed'), pr: Id, headSha: Sha }),
   Target.extend({
     kind: z.literal('run-completed'),
@@ -89,6 +90,7 @@ const Base = z.object({ installation: z.object({ id: Id }), repository: RawRepos
 const Sender = z.object({ login: Login, type: z.string() });
 
 const PullRequestEvent = Base.extend({ pull_request: z.object({ number: Id, head: z.object({ sha: Sha }) }) });
+const EditedEvent = z.object({ changes: z.object({ base: z.unknown().optional() }).nullish() });
 const WorkflowRunEvent = Base.extend({
   workflow_run: z.object({
     id: Id,
@@ -160,6 +162,14 @@ export function toTask(name: string, payload: unknown, parseCommands: ParseComma
       const common = { installationId: installation.id, repository, pr: pull_request.number, headSha: pull_request.head.sha };
       if (name === 'pull_request.closed') return { kind: 'closed', ...common };
       return { kind: 'head-changed', ...common, ...(name === 'pull_request.reopened' ? { again: 'reopened' } : {}) };
+    }
+    case 'pull_request.edited': {
+      const { changes } = EditedEvent.parse(payload);
+      // Titles and descriptions are not ours to read.
+      if (changes?.base === undefined || changes.base === null) return null;
+      const { installation, repository, pull_request } = PullRequestEvent.parse(payload);
+      const common = { kind: 'head-changed', installationId: installation.id, repository } as const;
+      return { ...common, pr: pull_request.number, headSha: pull_request.head.sha, again: 'retargeted' };
     }
     case 'workflow_run.completed': {
       const { installation, repository, workflow_run: run } = WorkflowRunEvent.parse(payload);

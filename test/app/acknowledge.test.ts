@@ -208,6 +208,48 @@ describe('several jobs of a repository', () => {
   });
 });
 
+describe('a pull request that goes into another branch', () => {
+  const changes = { base: { ref: { from: 'main' }, sha: { from: 'a'.repeat(40) } } };
+  const ZH = 'lang: zh\ngate: { severity: high }\nmute: [{ rule: dataloader-stall, path: train.py, reason: known }]\n';
+  const withBranches = (): RepositoryHandle => {
+    const repository = repositoryWith('comment: off\n');
+    repository.commitFile('.github/npu-advisor.yml', ZH, { branch: 'release' });
+    repository.commitFile('.github/npu-advisor.yml', 'gate: { severity: high }\n', { branch: 'plain' });
+    return repository;
+  };
+
+  it('is judged by the settings there, also where its profile is gone', async () => {
+    const repository = withBranches();
+    const pull = openPull({ repository });
+    const artifact = await upload(repository, pull, BOTH);
+    expect(check(pull).conclusion).toBe('neutral');
+    expect(sticky(pull)).toBe('');
+    repository.retarget(pull, 'release');
+    await jobs.take('pull_request', { action: 'edited', pr: pull, changes });
+    expect(check(pull)).toMatchObject({ status: 'completed', conclusion: 'failure', title: expect.stringContaining('门禁') });
+    expect(sticky(pull)).toContain('.github/npu-advisor.yml');
+
+    repository.retarget(pull, 'plain');
+    await jobs.take('pull_request', { action: 'edited', pr: pull, changes });
+    expect(check(pull)).toMatchObject({ conclusion: 'failure', title: 'Gate failed: 2 causes, about 134 of 812 ms per step' });
+    repository.expireArtifact(artifact);
+    repository.commitFile('.github/npu-advisor.yml', 'gate: { total_saving: { ms: 5 } }\nmute: [{ rule: "*" }]\n', { branch: 'plain' });
+    await jobs.take('pull_request', { action: 'edited', pr: pull, changes });
+    expect(check(pull)).toMatchObject({ status: 'completed', conclusion: 'success', title: expect.stringContaining('2 acknowledged') });
+  });
+
+  it('waits for its profile as the settings there say', async () => {
+    const repository = withBranches();
+    const pull = openPull({ repository });
+    await jobs.take('pull_request', { action: 'opened', pr: pull });
+    const before = (await jobs.deps.store.checks.find(repository.id, pull.headSha))!;
+    repository.retarget(pull, 'release');
+    await jobs.take('pull_request', { action: 'edited', pr: pull, changes });
+    expect(check(pull)).toMatchObject({ status: 'queued', title: expect.stringMatching(/^等待/) });
+    expect((await jobs.deps.store.checks.find(repository.id, pull.headSha))!.deadlineAt).toBeGreaterThan(before.deadlineAt!);
+  });
+});
+
 describe('settings of the base branch', () => {
   it('mute by rule and path; those of the change itself do not', async () => {
     const repository = repositoryWith('gate: { severity: high }\nmute: [{ rule: dataloader-stall, path: train.py, reason: known }]\n');

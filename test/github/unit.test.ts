@@ -332,6 +332,18 @@ describe('taking events in', () => {
     expect(toTask('issue_comment.edited', payload, parse)).toBeNull();
   });
 
+  it('hears of another base branch, and of no other edit', () => {
+    const payload = { ...base, pull_request: { number: 3, head: { sha: 'a'.repeat(40) } } };
+    const changes = { base: { ref: { from: 'main' }, sha: { from: 'b'.repeat(40) } } };
+    const task = { kind: 'head-changed', pr: 3, headSha: 'a'.repeat(40), again: 'retargeted' };
+    expect(toTask('pull_request.edited', { ...payload, changes }, parse)).toMatchObject(task);
+    for (const other of [{ changes: { title: { from: 'x' } } }, { changes: {} }, {}]) {
+      expect(toTask('pull_request.edited', { ...payload, ...other }, parse)).toBeNull();
+    }
+    expect(toTask('pull_request.synchronize', payload, parse)).not.toHaveProperty('again');
+    expect(toTask('pull_request.reopened', payload, parse)).toMatchObject({ ...task, again: 'reopened' });
+  });
+
   it('refuses events that lack what they must have', () => {
     expect(() => toTask('pull_request.opened', { repository: base.repository }, parse)).toThrow();
     expect(() =>

@@ -62,16 +62,20 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
   const jobs = jobsOf(config);
   if (config.jobs !== null) return analyseJobs(deps, octokit, analysis, jobs, { check, publication });
   const [job] = jobs;
-  if (check.hasReport && (await sayKept(deps, octokit, analysis, job!, publication))) return 'published';
+  const hasNewBase = analysis.hasNewBase === true;
+  if (check.hasReport && !hasNewBase && (await sayKept(deps, octokit, analysis, job!, publication))) return 'published';
 
   const search = await searchFor(octokit, analysis, config);
   deps.killPoint('artifact-listed');
+  // Where the profile is gone, or another one is under way, the new base at least judges what is known.
+  const isKnown = search.kind !== 'found' && check.hasReport && hasNewBase;
+  if (isKnown && (await sayKept(deps, octokit, analysis, job!, publication))) return 'published';
   if (search.kind === 'running') return 'waiting';
   if (search.kind === 'none') {
     // A workflow without a profile says nothing about a commit that another workflow has profiled.
     if (check.hasReport && !analysis.isAsked) return 'published';
     // Nobody asked and nothing has just finished: the workflow may not have been queued yet. The deadline sees to the rest.
-    if (!analysis.isAsked && (analysis.run === null || search.reason.kind === 'no-run')) return 'waiting';
+    if (!analysis.isAsked && ((analysis.run === null && !hasNewBase) || search.reason.kind === 'no-run')) return 'waiting';
     await publish(deps, { ...publication, statement: noProfile(search.reason, search.workflow, config) });
     return 'published';
   }
@@ -80,6 +84,9 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
   const progress = startProgress(deps, place, check.checkRunId, config.lang);
   const told = tellProfile(deps, octokit, analysis, { pull, candidate: search.candidate, job: job!, progress });
   const { statement, source } = await told.finally(() => progress.stop());
+  // Also where its artifact has expired.
+  const isGone = check.hasReport && hasNewBase && statement.kind !== 'report';
+  if (isGone && (await sayKept(deps, octokit, analysis, job!, publication))) return 'published';
   const isWord = isAttached(search.candidate);
   const say = (): Promise<void> => publish(deps, { ...publication, isWord, source: new Map(source?.files), statement });
   await say();

@@ -124,15 +124,9 @@ export async function ensureCheck(
  * Writes a state to the check run of a commit and remembers it. A check that was concluded and is opened again gets a new deadline: the old
  * one has had its look, and a deadline is looked at once.
  */
-export async function writeCheck(
-  deps: Dependencies,
-  place: CheckPlace,
-  desired: DesiredCheck,
-  hasReport: boolean,
-  deadlineMinutes = DEFAULT_CONFIG.deadline_minutes,
-): Promise<CheckRecord> {
+export async function writeCheck(deps: Dependencies, place: CheckPlace, desired: DesiredCheck, hasReport: boolean): Promise<CheckRecord> {
   const { target } = place;
-  let record = await ensureCheck(deps, place, { ...desired, status: 'in_progress' }, deadlineMinutes);
+  let record = await ensureCheck(deps, place, { ...desired, status: 'in_progress' });
   const isReopened = desired.status !== 'completed' && (record.phase === 'completed' || record.deadlineAt === null);
   const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.publish);
   try {
@@ -141,7 +135,7 @@ export async function writeCheck(
     if (statusOf(error) !== 404) throw error;
     // GitHub deletes check runs of a suite that has very many: found or made once more.
     await deps.store.checks.put({ ...record, checkRunId: null });
-    record = await ensureCheck(deps, place, { ...desired, status: 'in_progress' }, deadlineMinutes);
+    record = await ensureCheck(deps, place, { ...desired, status: 'in_progress' });
     await updateCheck(octokit, target.repository, record.checkRunId, desired);
   }
   const next: CheckRecord = {
@@ -149,7 +143,7 @@ export async function writeCheck(
     phase: desired.status,
     conclusion: desired.status === 'completed' ? desired.conclusion : null,
     hasReport: hasReport || (record.hasReport && desired.status === 'completed'),
-    ...(isReopened ? { deadlineAt: deps.now() + deadlineMinutes * 60_000 } : {}),
+    ...(isReopened ? { deadlineAt: deps.now() + DEFAULT_CONFIG.deadline_minutes * 60_000 } : {}),
   };
   await deps.store.checks.put(next);
   return next;

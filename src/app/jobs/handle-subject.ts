@@ -39,14 +39,15 @@ type TaskOf<Kind extends Task['kind']> = Extract<Task, { kind: Kind }>;
 export async function requestAnalysis(
   deps: Dependencies,
   origin: string,
-  payload: Omit<AnalyseRequest, 'kind' | 'wanted' | 'mayReuse'> & Partial<Pick<AnalyseRequest, 'wanted' | 'mayReuse'>>,
+  payload: Omit<AnalyseRequest, 'kind' | 'wanted' | 'mayReuse' | 'hasNewBase'> &
+    Partial<Pick<AnalyseRequest, 'wanted' | 'mayReuse' | 'hasNewBase'>>,
 ): Promise<void> {
   const subject = subjectOf.pullRequest(payload.repository, payload.pr);
   await deps.store.requests.add({
     subject,
     kind: 'analyse',
     origin,
-    payload: { kind: 'analyse', wanted: null, mayReuse: false, ...payload },
+    payload: { kind: 'analyse', wanted: null, mayReuse: false, hasNewBase: false, ...payload },
   });
   await deps.queue.poke(subject);
 }
@@ -84,7 +85,7 @@ async function handleRun(deps: Dependencies, task: TaskOf<'run-completed'>, orig
 
 /**
  * A new head: its check is queued, so that a required check is never missing. A head that is known is one again: reopened, or pushed back to.
- * What was put aside meanwhile is taken up, and what was reported is said again.
+ * What was put aside meanwhile is taken up, and what was reported is said again; all the more where the base branch is another one.
  */
 async function handleHead(
   deps: Dependencies,
@@ -106,15 +107,18 @@ async function handleHead(
   const found = await ensureCheck(deps, place, waiting, config.deadline_minutes);
   let check: CheckRecord = found;
   const isCurrent = pull.headSha === headSha && pull.state === 'open';
-  if (isCurrent && check.phase === 'completed' && !check.hasReport && (await isSetAside(deps, place, found.checkRunId))) {
+  const hasNewBase = task.again === 'retargeted';
+  const isEmpty = isCurrent && known !== null && !check.hasReport && check.phase !== 'in_progress';
+  if (isEmpty && (hasNewBase || (check.phase === 'completed' && (await isSetAside(deps, place, found.checkRunId))))) {
+    const deadlineAt = deps.now() + config.deadline_minutes * 60_000;
     // Another pull request may have had the same head before.
-    check = { ...(await writeCheck(deps, place, waiting, false, config.deadline_minutes)), pr: task.pr };
+    check = { ...(await writeCheck(deps, place, waiting, false)), pr: task.pr, deadlineAt };
     await deps.store.checks.put(check);
   }
   if (known === null ? check.phase === 'queued' : isCurrent && (await isToBeSaid(deps, task, check))) {
     // The run may have finished before the pull request was opened; then there is something to analyse already.
     const common = { installationId, repository, pr: task.pr, headSha, run: null, isAsked: false, commentId: null };
-    await requestAnalysis(deps, origin, { ...common, mayReuse: check.hasReport });
+    await requestAnalysis(deps, origin, { ...common, mayReuse: check.hasReport || hasNewBase, hasNewBase });
     if (check.phase === 'queued') await showPending(deps, target, pull, config);
   }
   if (pull.headSha === headSha) await checkSettings(deps, target, pull, config.lang);
@@ -363,6 +367,7 @@ function groupAnalyses(requests: readonly { request: WorkRequest; payload: Analy
         run: items.findLast(({ payload }) => payload.run !== null)?.payload.run ?? null,
         isAsked: items.some(({ payload }) => payload.isAsked),
         mayReuse: items.every(({ payload }) => payload.mayReuse || !payload.isAsked),
+        hasNewBase: items.some(({ payload }) => payload.hasNewBase),
         restates: items.some(({ payload }) => payload.mayReuse && !payload.isAsked),
         isRetry: items.some(({ request }) => request.attempts > 0),
       },

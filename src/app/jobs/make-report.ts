@@ -48,6 +48,8 @@ export interface Analysis {
   readonly mayReuse: boolean;
   /** What is known is to be said again, with what was acknowledged meanwhile. */
   readonly restates?: boolean;
+  /** The base branch is another one; a report that is kept was compared with the one before. */
+  readonly hasNewBase?: boolean;
   /** True when an earlier try of the same analysis may have left a report to reuse. */
   readonly isRetry: boolean;
   /** The deadline has passed: what has not arrived is not waited for. */

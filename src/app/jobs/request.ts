@@ -31,6 +31,8 @@ export const PullRequestRequest = z.discriminatedUnion('kind', [
     isAsked: z.boolean(),
     /** A report of the same inputs will do. */
     mayReuse: z.boolean().default(false),
+    /** The base branch is another one: what is known is compared and judged anew where its profile is still there. */
+    hasNewBase: z.boolean().default(false),
     /** The upload a person pointed at; null: whatever the commit has. */
     wanted: Wanted.nullable().default(null),
     /** Comment to react to at the end. */
