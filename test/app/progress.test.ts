@@ -48,9 +48,11 @@ describe('long work', () => {
     const read = history.find(({ title }) => title?.startsWith('Reading'))!;
     expect(read).toMatchObject({ status: 'in_progress', conclusion: null });
     expect(read.summary).toMatch(/Read: [\d.]+.(B|kB|MB) of 4\.0.MB, \d of 4 ranks done\. Running since \d\d:\d\d UTC \(0 min\)\./);
-    // The conclusion is the last word, and it was said once.
-    expect(history.at(-1)).toMatchObject({ status: 'completed', conclusion: 'neutral', title: expect.stringMatching(/^1 cause/) });
-    expect(history.filter(({ status }) => status === 'completed')).toHaveLength(1);
+    // The conclusion is the last word; it is said once more only to link the posted suggestion.
+    const done = history.slice(history.findIndex(({ status }) => status === 'completed'));
+    for (const entry of done)
+      expect(entry).toMatchObject({ status: 'completed', conclusion: 'neutral', title: expect.stringMatching(/^1 cause/) });
+    expect(done.map(({ summary }) => summary?.includes('[suggestion]('))).toEqual([false, true]);
     expect(check.annotations).toHaveLength(1);
     // At most every so often.
     const times = history.filter(({ title }) => told.includes(title ?? '')).map(({ at }) => Date.parse(at));
