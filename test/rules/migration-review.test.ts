@@ -617,7 +617,7 @@ describe('a pull request', () => {
 });
 
 describe('edits', () => {
-  const FILE = `${DIST}from torch_npu.amp import autocast  # half\nlocal_rank = 0\nrank = dist.get_rank()\nm = torch.nn.parallel.DistributedDataParallel(\n    m,\n    device_ids=[rank],\n)\nopt = torch_npu.optim.NpuFusedSGD(p, lr=1)\nopt.zero_grad(set_to_none=True)\ny = torch_npu.npu_matmul(a, b)\ndist.init_process_group(backend='nccl')\n`;
+  const FILE = `${DIST}from torch_npu.amp import autocast  # half\nlocal_rank = int(os.environ["LOCAL_RANK"])\nrank = dist.get_rank()\nm = torch.nn.parallel.DistributedDataParallel(\n    m,\n    device_ids=[rank],\n)\nopt = torch_npu.optim.NpuFusedSGD(p, lr=1)\nopt.zero_grad(set_to_none=True)\ny = torch_npu.npu_matmul(a, b)\ndist.init_process_group(backend='nccl')\n`;
   const patch = `@@ -0,0 +1,${FILE.split('\n').length} @@\n${FILE.split('\n')
     .map((line) => `+${line}`)
     .join('\n')}`;

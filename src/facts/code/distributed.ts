@@ -169,23 +169,31 @@ function isGlobalRank(file: NpuFile, node: PyNode): boolean {
       })
     );
   }
-  return node.kind === 'attribute' && once(file, `rank ${text}`, () => isAlwaysRank(file, text));
+  return node.kind === 'attribute' && isAlwaysRank(file, text);
 }
 
 /** `args.rank = dist.get_rank()`, and nothing else is ever given to it here. */
 function isAlwaysRank(file: NpuFile, text: string): boolean {
-  const { module } = file;
-  const mention = new RegExp(`(^|[^\\w.])${escaped(text)}($|[^\\w.])`);
-  let isSeen = false;
+  const given = once(file, 'attributes that are given a value', () => attributesGiven(file)).get(text);
+  return given?.every((value) => value !== null && isRankValue(file, value)) ?? false;
+}
+
+/** Dotted names in the targets of assignments, with what they are given alone; null: they are a part of the target. */
+function attributesGiven({ module }: NpuFile): ReadonlyMap<string, readonly (PyNode | null)[]> {
+  const found = new Map<string, (PyNode | null)[]>();
   for (const at of descend(module.root)) {
     if (at.kind !== 'assignment' && at.kind !== 'augmented_assignment') continue;
     const target = partsOf(at)[0];
-    if (target === undefined || !mention.test(textOf(module, target))) continue;
-    const value = assignedValue(at);
-    if (textOf(module, target) !== text || value === undefined || !isRankValue(file, value)) return false;
-    isSeen = true;
+    if (target === undefined) continue;
+    const written = textOf(module, target);
+    const value = assignedValue(at) ?? null;
+    for (const [name] of written.matchAll(/(?<![\w.])[A-Za-z_]\w*(?:\.\w+)+(?![\w.])/g)) {
+      const given = found.get(name) ?? [];
+      found.set(name, given);
+      given.push(name === written ? value : null);
+    }
   }
-  return isSeen;
+  return found;
 }
 
 const RANK_READ =

@@ -1,6 +1,6 @@
 import type { Occurrence } from '../../model/code.ts';
 import type { ChangeBlock } from '../../model/source-tree.ts';
-import { descend, type PyNode, textOf } from '../../source/syntax-tree.ts';
+import { type PyNode, textOf } from '../../source/syntax-tree.ts';
 import { type NpuFile, siteOf } from './npu-file.ts';
 
 /** Lines longer than this are data. */
@@ -11,7 +11,7 @@ const squeeze = (line: string): string => line.replaceAll(/\s+/g, '');
 /** `x.transpose(1, 2)`, also `permute`, also with `.contiguous()` behind it. */
 const PERMUTES = /\.(transpose|permute|swapaxes|swapdims)\(([^()]*)\)(?:\.contiguous\(\))?/g;
 /** What relabels memory instead of moving it, or changes the private storage only. */
-const RELABELS = /(?:\.contiguous\(\))?\.(view|reshape|npu_format_cast)\(([^()]*(?:\([^()]*\)[^()]*)*)\)/g;
+const RELABELS = /(?:\.contiguous\(\))?\.(view|reshape|npu_format_cast)\(([^()]*(?:\([^()]*\)[^()]*)*)\)/y;
 
 /** A block worth a look: something permuted or masked went, and something that may stand in for it came. */
 export function mayRewrite({ removed, added }: ChangeBlock): boolean {
@@ -29,36 +29,55 @@ export function rewriteOccurrences(file: NpuFile, blocks: readonly ChangeBlock[]
   const found: Occurrence[] = [];
   for (const block of blocks) {
     const old = block.removed.filter((line) => line.length <= MAX_LINE).map(squeeze);
+    const permuted = permutationsOf(old);
     for (const [i, added] of block.added.entries()) {
       if (added.length > MAX_LINE || /^\s*#/.test(added)) continue;
-      const now = squeeze(added);
+      const swap = relabelled(permuted, squeeze(added));
+      if (swap === null) continue;
       const node = callIn(file, block.startLine + i, /view|reshape|npu_format_cast|npu_fusion_attention|keep_prob|atten_mask/);
       if (node === null) continue;
-      const swap = old.map((line) => relabelled(line, now)).find((pair) => pair !== null);
-      if (swap)
-        found.push({
-          kind: 'unequal-rewrite',
-          name: swap.from,
-          replacement: null,
-          confidence: 'medium',
-          params: { from: swap.from, to: swap.to },
-          site: siteOf(file.module, node),
-        });
+      found.push({
+        kind: 'unequal-rewrite',
+        name: swap.from,
+        replacement: null,
+        confidence: 'medium',
+        params: { from: swap.from, to: swap.to },
+        site: siteOf(file.module, node),
+      });
     }
     found.push(...inverted(file, block, old));
   }
   return found;
 }
 
-function relabelled(old: string, now: string): { from: string; to: string } | null {
-  if (old === now) return null;
-  for (const permute of old.matchAll(PERMUTES)) {
-    const [before, after] = [old.slice(0, permute.index), old.slice(permute.index + permute[0].length)];
-    if (!now.startsWith(before) || !now.endsWith(after) || before.length + after.length >= now.length) continue;
-    const middle = now.slice(before.length, now.length - after.length);
-    RELABELS.lastIndex = 0;
-    const relabel = RELABELS.exec(middle);
-    if (relabel && relabel[0] === middle) return { from: permute[1]!, to: relabel[1]! };
+/** More permutations in one block of changes are generated code. */
+const MAX_PERMUTATIONS = 2_000;
+
+/** The permutations of the old lines, by what stands before and behind each. */
+function permutationsOf(old: readonly string[]): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const line of old) {
+    for (const permute of line.matchAll(PERMUTES)) {
+      if (found.size >= MAX_PERMUTATIONS) return found;
+      const key = surroundings(line, permute.index, permute.index + permute[0].length);
+      if (!found.has(key)) found.set(key, permute[1]!);
+    }
+  }
+  return found;
+}
+
+/** No line holds a line feed. */
+function surroundings(line: string, start: number, end: number): string {
+  return `${line.slice(0, start)}\n${line.slice(end)}`;
+}
+
+function relabelled(permuted: ReadonlyMap<string, string>, now: string): { from: string; to: string } | null {
+  if (permuted.size === 0) return null;
+  for (let at = now.indexOf('.'); at !== -1; at = now.indexOf('.', at + 1)) {
+    RELABELS.lastIndex = at;
+    const relabel = RELABELS.exec(now);
+    const from = relabel === null ? undefined : permuted.get(surroundings(now, at, at + relabel[0].length));
+    if (from !== undefined) return { from, to: relabel![1]! };
   }
   return null;
 }
@@ -103,10 +122,12 @@ function callIn({ module }: NpuFile, line: number, word: RegExp): PyNode | null 
   if (start === undefined) return null;
   const end = module.lineStarts[line] ?? module.text.length;
   let found: PyNode | null = null;
-  for (const node of descend(module.root)) {
-    if (node.start >= end) break;
-    if (node.kind !== 'call' || node.end <= start || node.end > end + 2_000) continue;
-    if (word.test(textOf(module, node))) found = node;
+  const stack: PyNode[] = [module.root];
+  while (stack.length > 0) {
+    const node = stack.pop()!;
+    if (node.start >= end || node.end <= start) continue;
+    if (node.kind === 'call' && node.end <= end + 2_000 && word.test(textOf(module, node))) found = node;
+    for (let i = node.children.length - 1; i >= 0; i--) stack.push(node.children[i]!);
   }
   return found;
 }

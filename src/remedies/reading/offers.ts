@@ -23,7 +23,9 @@ export interface Proposal extends NodeSite {
 /** More edits than this of one kind help nobody. */
 const MAX_EDITS = 8;
 /** Each edit parses the file again: code with more changes than this is generated. */
-const MAX_TRIED = 4 * MAX_EDITS;
+const MAX_TRIED = 2 * MAX_EDITS;
+/** Characters parsed for the edits of one answer: a file that long gets fewer of them. */
+const MAX_PARSED = 300_000;
 
 /**
  * Edits for the proposals, each of them whole: those on neighbouring lines become one. One click needs a safe change, a finding that is
@@ -31,22 +33,26 @@ const MAX_TRIED = 4 * MAX_EDITS;
  */
 export function offer(proposals: readonly Proposal[], finding: FindingOf, source: SourceTree): Edit[] {
   const tried = proposals.filter(({ steps }) => steps.length > 0).slice(0, MAX_TRIED);
-  const edits = [...Map.groupBy(tried, ({ module }) => module)].flatMap(([module, own]): Edit[] => {
-    return groupProposals(module, own).flatMap((members): Edit[] => {
-      const { edit } = applySteps(
-        module,
-        members.flatMap(({ steps }) => steps),
-      );
-      if (edit === null) return [];
-      const isOneClick =
-        members.every(({ isSafe, node }) => isSafe && isInDiff(source, module, node)) &&
-        finding.confidence !== 'low' &&
-        !isAside(module.path) &&
-        source.inDiff(module.path, edit.startLine, edit.endLine);
-      return [{ ...edit, kind: isOneClick ? 'suggestion' : 'comment-only' }];
-    });
-  });
-  return edits.slice(0, MAX_EDITS);
+  const groups = [...Map.groupBy(tried, ({ module }) => module)].flatMap(([module, own]) => groupProposals(module, own));
+  const edits: Edit[] = [];
+  let parsed = 0;
+  for (const members of groups) {
+    const { module } = members[0]!;
+    if (edits.length === MAX_EDITS || parsed > MAX_PARSED) break;
+    parsed += module.text.length;
+    const { edit } = applySteps(
+      module,
+      members.flatMap(({ steps }) => steps),
+    );
+    if (edit === null) continue;
+    const isOneClick =
+      members.every(({ isSafe, node }) => isSafe && isInDiff(source, module, node)) &&
+      finding.confidence !== 'low' &&
+      !isAside(module.path) &&
+      source.inDiff(module.path, edit.startLine, edit.endLine);
+    edits.push({ ...edit, kind: isOneClick ? 'suggestion' : 'comment-only' });
+  }
+  return edits;
 }
 
 function isInDiff(source: SourceTree, module: PyModule, node: PyNode): boolean {
