@@ -130,9 +130,9 @@ ${COMMANDS.map((c) => `| \`${cell(c.usage)}\`${c.aliases.length > 0 ? ` (also ${
 
 \`ack\` accepts a finding on this pull request. It moves to its own part of the comment with who, when and why, is no annotation any more and
 fails no gate. It is known again on the next push by its fingerprint, which holds neither times nor line numbers. It comes back by itself when its saving has
-grown by more than 10 % and by more than the noise of the step, or after the last day of \`until\` (UTC, a year at most). \`ack regression\` accepts
+grown by more than 10 % and by more than the noise of the step, when its cost is known and was no more than a bound, or after the last day of \`until\` (UTC, a year at most). \`ack regression\` accepts
 that steps are slower than the baseline. The button "Acknowledge all" of the check does it for everything that is open. Only people who may
-write to the repository can acknowledge: the author of a change does not decide on its gate. \`status\` lists what is acknowledged and whether it
+write to the repository can acknowledge; that includes the author of the change where they may write, and the comment says who it was. \`status\` lists what is acknowledged and whether it
 still holds. What a whole repository accepts belongs into \`mute\` of [its settings](config.md), read from the base branch only.
 `;
 }
@@ -326,7 +326,9 @@ ${rows.join('\n')}
 
 Without PostgreSQL accepted deliveries also lie in \`spool\`, one file each, for the second or so until a job takes them up; files that cannot be read are deleted after 12 hours.
 
-**Logs** go to standard output, as JSON, and are yours to keep or drop. They hold numbers of repositories, pull requests and runs, and the login of whoever gave a command; no payloads, no names of operators, no tokens.
+**Logs** go to standard output, as JSON, and are yours to keep or drop. They hold numbers of repositories, pull requests, runs and artifacts, commits and branch names,
+the login of whoever gave a command, what was acknowledged with the reason that was given, addresses of requests to GitHub that had to wait (with owner, repository and path), and messages of errors, which
+may quote the name of an artifact or file; no payloads, no tables of a profile, no tokens.
 
 On GitHub itself stay the comment, the check run and the suggestions. They are yours; uninstalling the App does not delete them.
 
@@ -338,7 +340,7 @@ If GitHub cannot be asked, its event is believed after 20 hours. So within 24 ho
 
 With PostgreSQL deleted rows leave the files when the database writes over them, and your backups keep what they hold.
 
-A **suspended** installation keeps its data, aged as above. A **transferred** repository keeps its data where the App is installed with the new owner, too; otherwise it is removed. An **archived** one ages.
+A **suspended** installation keeps its data, aged as above. A **transferred** repository keeps its data where the App is installed with the new owner, too: before one repository is erased, the other installations are asked for it; otherwise it is removed. An **archived** one ages.
 To have a pull request forgotten earlier, delete its comment and ask the operator.
 `;
 }
