@@ -60,10 +60,12 @@ const READS = both(
   'Printing a tensor, turning it into a Python number and testing it in a condition read a value as well.',
   '打印张量、转换为 Python 数值、在条件中判断张量，同样会读取数值。',
 );
+/** Then the reads are the cause, and the wait is not. */
 const BESIDE = both(
-  'The same loop reads values from the card in every pass, at the lines named here: these reads wait as well, so without them nothing is gained. Read the values only when they are logged.',
-  '同一循环在每次迭代中还会从 NPU 读取数值（见所列位置）：这些读取同样需要等待，只删除该处没有收益。仅在记录日志时读取。',
+  'Each pass of this loop reads values from the card as well, at the lines named here. These reads wait like the call does: without them nothing is gained. Read the values only when they are logged, then delete the wait.',
+  '该循环每次迭代还会从 NPU 读取数值（见所列位置），这些读取同样会等待：只删除该调用没有收益。先改为仅在记录日志时读取，再删除该等待。',
 );
+
 const GRAPH = both(
   'Before a graph the wait keeps inputs in use from being overwritten: use two sets of inputs and an event between them.',
   '图执行前的等待防止正在使用的输入被覆盖：使用两组输入，并以事件分隔。',
@@ -118,9 +120,8 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   return {
     title: TITLE,
     text: prose(
-      isDeleted ? DELETED : MAIN[kind ?? 'item'],
+      reads.length > 0 ? BESIDE : isDeleted ? DELETED : MAIN[kind ?? 'item'],
       kind === 'item' || kind === null ? READS : null,
-      reads.length > 0 ? BESIDE : null,
       beforeGraph ? GRAPH : null,
       finds
         ? both(
@@ -130,7 +131,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
         : null,
       CHECK,
     ),
-    code: isDeleted ? null : codeOf(kind),
+    code: reads.length > 0 ? READ_NOW_AND_THEN : isDeleted ? null : codeOf(kind),
     preconditions: listed(
       both(
         'A wait stays where it brackets a timer, or where its value decides what runs next.',

@@ -540,6 +540,40 @@ for x in loader:
     expect(adviceOf('remove-sync', { source: repository(files), params: { kind } })!.edits, kind).toEqual([]);
 });
 
+describe('a wait beside reads of values', () => {
+  const waits = (...lines: string[]) => {
+    const text = `import torch\nimport torch_npu\nfor i, x in enumerate(loader):\n${['loss = model(x)', 'loss.backward()', 'torch.npu.synchronize()', 'optimizer.step()', ...lines].map((line) => `    ${line}\n`).join('')}`;
+    const advice = adviceOf('remove-sync', { source: repository({ 'train.py': text }), params: { kind: 'device' } })!;
+    return { kinds: advice.edits.map(({ kind }) => kind), lines: advice.locations.map(({ line }) => line), text: advice.text.en };
+  };
+
+  test.each([
+    ['a value', 'total += loss.item()'],
+    ['a copy', 'keep(loss.detach().cpu())'],
+    ['a number', 'total += float(loss)'],
+    ['printed', 'print(f"loss {loss}")'],
+    ['a list', 'all += loss.tolist()'],
+    ['in the arguments of another call', 'meter.update(loss.item(), n)'],
+    ['in the condition', 'if not math.isfinite(loss.item()):', '    stop()'],
+    ['in all branches', 'if a:', '    v = loss.item()', 'elif b:', '    v = 2 * loss.item()', 'else:', '    v = loss.cpu()'],
+  ])('%s: the read is named, and nothing is one click', (_, ...lines) => {
+    const seen = waits(...lines);
+    expect(seen.kinds).toEqual(['comment-only']);
+    expect(seen.lines.slice(0, 2)).toEqual([6, lines.length > 2 ? 9 : 8]);
+    expect(seen.text).toMatch(/^Each pass of this loop reads values/);
+  });
+
+  test.each([
+    ['now and then', 'if i % 100 == 0:', '    print(loss.item())'],
+    ['in one branch', 'if debug:', '    v = loss.item()', 'else:', '    v = 0'],
+    ['in a function that is only defined', 'def report():', '    return loss.item()'],
+    ['a number that is written out', 'best = float("inf")'],
+    ['a text', 'print("step")'],
+  ])('%s: the wait is the cause', (_, ...lines) => {
+    expect(waits(...lines).kinds).toEqual(['suggestion']);
+  });
+});
+
 const STILL_ONE_CLICK: readonly Case[] = [
   {
     remedy: 'broadcast-buffers-off',

@@ -3,7 +3,7 @@ import { pythonFilesWhere } from '../../source/python-files.ts';
 import { isAside } from '../../source/readable-paths.ts';
 import { ascend, descend, lineAt, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
 
-export interface WritePlace {
+interface WritePlace {
   readonly file: string;
   readonly line: number;
   /** False: the file could not be read, so nobody knows. */
