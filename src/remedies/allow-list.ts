@@ -46,6 +46,7 @@ const ROWS: readonly Row[] = [
   ['TORCH_DISTRIBUTED_DEBUG', 'torch 1.9', 'supported', null],
   ['TORCH_HCCL_BLOCKING_WAIT', '26.1.0', 'supported', ['gen-1', 'A2', 'A3', '950']],
   ['TORCH_NPU_LAZY_FUSION', '26.1.0', 'supported', ['A2', 'A3']],
+  ['accumulate_grad_batches', null, 'supported', null],
   ['contextlib.nullcontext', 'Python 3.7', 'supported', null],
   ['gc.collect', 'Python 3.0', 'supported', null],
   ['gc.disable', 'Python 3.0', 'supported', null],
@@ -228,6 +229,8 @@ const ROWS: readonly Row[] = [
   ['transformers.TrainingArguments(dataloader_num_workers)', null, 'supported', null],
   ['transformers.TrainingArguments(dataloader_persistent_workers)', null, 'supported', null],
   ['transformers.TrainingArguments(dataloader_prefetch_factor)', null, 'supported', null],
+  ['transformers.TrainingArguments(ddp_broadcast_buffers)', null, 'supported', null],
+  ['transformers.TrainingArguments(ddp_bucket_cap_mb)', null, 'supported', null],
 ];
 
 /** Every API, keyword and environment variable that the remedies may mention, sorted by name. */

@@ -8,6 +8,7 @@ import { insertKeyword } from '../source/insert-keyword.ts';
 import { isAside } from '../source/readable-paths.ts';
 import { replaceLiteral } from '../source/replace-literal.ts';
 import { type BufferHazard, bufferHazards } from './reading/buffer-hazards.ts';
+import { frameworkOption, linesThatSet } from './reading/framework-options.ts';
 import { bySupport, ofTraining, placesOf, provenFiles, toEdit } from './reading/places.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { torchPage } from './wording/documents.ts';
@@ -31,6 +32,10 @@ const BATCH_NORM = both(
 const FRAMEWORK = both(
   'No direct DDP call is in the source: pass the option where the framework wraps the model.',
   '源码中没有直接的 DDP 调用：在框架封装模型之处传入该选项。',
+);
+const TRAINER = both(
+  'The Hugging Face Trainer wraps the model: set its `ddp_broadcast_buffers` to false.',
+  'Hugging Face Trainer 负责封装模型：将其 `ddp_broadcast_buffers` 设为 false。',
 );
 const OPAQUE = both(
   'The call takes its options from elsewhere: change it where they are built.',
@@ -116,6 +121,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   if (sites.length > 0 && sites.every(isOff)) return null;
   const hazards = source === null || sites.length === 0 ? [] : bufferHazards(source);
   const edit = editFor(sites, found?.failures.length === 0, hazards, finding, context);
+  const option = source === null || sites.length > 0 ? null : frameworkOption(source, 'broadcast-buffers');
   const isOpaque = sites.length === 1 && (sites[0]!.call.hasKeywordArgs || sites[0]!.call.hasStarArgs);
   return {
     title: TITLE,
@@ -123,12 +129,12 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       WHAT,
       SAFE,
       BATCH_NORM,
-      source !== null && sites.length === 0 ? FRAMEWORK : null,
+      source === null || sites.length > 0 ? null : option === null ? FRAMEWORK : TRAINER,
       isOpaque ? OPAQUE : null,
       edit?.kind === 'suggestion' ? null : notOneClick(hazards),
       CHECK,
     ),
-    code: edit === null ? CODE : null,
+    code: edit === null && option === null ? CODE : null,
     preconditions: listed(
       both(
         'No buffer is updated from data and read in the training forward: codebooks, queues, moving averages, spectral norm, quantisation observers.',
@@ -141,12 +147,15 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     ),
     references: [torchPage('generated/torch.nn.parallel.DistributedDataParallel.html')],
     edits: edit === null ? [] : [edit],
-    locations: placesOf(
-      ofTraining(
-        sites.filter((site) => !isOff(site)),
-        finding,
+    locations: [
+      ...placesOf(
+        ofTraining(
+          sites.filter((site) => !isOff(site)),
+          finding,
+        ),
       ),
-    ),
+      ...(source === null || option === null ? [] : linesThatSet(source, option.names[0]!)),
+    ],
   };
 }
 
@@ -154,6 +163,12 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
 export default {
   id: 'broadcast-buffers-off',
   title: TITLE,
-  apis: [DDP, `${DDP}(broadcast_buffers)`, `${DDP}(device_ids)`, 'torch.nn.SyncBatchNorm'],
+  apis: [
+    DDP,
+    `${DDP}(broadcast_buffers)`,
+    `${DDP}(device_ids)`,
+    'torch.nn.SyncBatchNorm',
+    'transformers.TrainingArguments(ddp_broadcast_buffers)',
+  ],
   advise,
 } satisfies Remedy;

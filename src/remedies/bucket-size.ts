@@ -1,5 +1,8 @@
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
+import type { SourceTree } from '../model/source-tree.ts';
+import { pythonFilesWhere } from '../source/python-files.ts';
+import { frameworkOption } from './reading/framework-options.ts';
 import { type Framework, frameworksOf } from './reading/frameworks.ts';
 import { choice, count } from './reading/params.ts';
 import { both, filled, listed, prose } from './wording/bilingual.ts';
@@ -33,6 +36,14 @@ const STAGE = both(
   'Where memory allows, ZeRO-2 or ZeRO-1 gathers no parameters at all; frozen weights under LoRA gain nothing from ZeRO-3.',
   '显存允许时，ZeRO-2 或 ZeRO-1 完全不收集参数；LoRA 冻结的权重不需要 ZeRO-3。',
 );
+const FSDP_GRADIENTS = both(
+  'With FSDP wrap larger blocks, so that one reduce-scatter holds the gradients of a whole layer.',
+  '使用 FSDP 时包裹更大的模块，使一次 reduce-scatter 覆盖整层的梯度。',
+);
+const TRAINER = both(
+  'The Hugging Face Trainer wraps the model: the option is `ddp_bucket_cap_mb`.',
+  'Hugging Face Trainer 负责封装模型：对应选项为 `ddp_bucket_cap_mb`。',
+);
 const FSDP = both(
   'With FSDP wrap larger blocks, so that one gather holds a whole layer.',
   '使用 FSDP 时包裹更大的模块，使一次收集覆盖整层。',
@@ -52,37 +63,47 @@ const DDP_CODE = `from torch.nn.parallel import DistributedDataParallel
 
 model = DistributedDataParallel(model, device_ids=[local_rank], bucket_cap_mb=100)`;
 
+function wrapsInDdp(tree: SourceTree): boolean {
+  return pythonFilesWhere(tree, (text) => /\bDistributedDataParallel\b/.test(text)).modules.length > 0;
+}
+
 function advise(_: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
   const kind = choice(context.params, 'kind', ['gradients', 'parameters', 'other']) ?? 'other';
   const calls = count(context.params, 'calls');
   const frameworks: ReadonlySet<Framework> = context.source === null ? new Set() : frameworksOf(context.source);
   const owned = frameworks.has('megatron') || frameworks.has('deepspeed');
+  const fsdp = !owned && (frameworks.has('fsdp1') || frameworks.has('fsdp2'));
+  const pureFsdp = fsdp && !wrapsInDdp(context.source!);
+  const byOption = !owned && !fsdp && context.source !== null && frameworkOption(context.source, 'bucket-size') !== null;
   const how: Readonly<Record<typeof kind, readonly (L10n | null)[]>> = {
     gradients: [
       frameworks.has('megatron') ? MEGATRON : null,
       frameworks.has('deepspeed') ? DEEPSPEED_GRADIENTS : null,
-      owned ? null : DDP,
-      owned ? null : BY_HAND,
-      owned ? null : ACCUMULATE,
+      fsdp ? FSDP_GRADIENTS : null,
+      byOption ? TRAINER : null,
+      owned || pureFsdp || byOption ? null : DDP,
+      owned || pureFsdp || byOption ? null : BY_HAND,
+      owned || pureFsdp || byOption ? null : ACCUMULATE,
     ],
     parameters: [
-      frameworks.has('deepspeed') || !owned ? DEEPSPEED_PARAMETERS : null,
-      frameworks.has('deepspeed') || !owned ? STAGE : null,
+      frameworks.has('deepspeed') || !(owned || fsdp) ? DEEPSPEED_PARAMETERS : null,
+      frameworks.has('deepspeed') || !(owned || fsdp) ? STAGE : null,
       frameworks.has('fsdp1') || frameworks.has('fsdp2') || context.source === null ? FSDP : null,
       MICRO_BATCH,
     ],
     other: [OTHER],
   };
-  const showsDdp = kind === 'gradients' && !owned;
+  const showsDdp = kind === 'gradients' && !owned && !pureFsdp && !byOption;
   return {
     title: TITLE,
     text: prose(calls === null ? WHY_UNCOUNTED : filled(WHY, { calls }), ...how[kind], CHECK),
     code: showsDdp ? DDP_CODE : null,
     preconditions: listed(
+      kind === 'gradients' && pureFsdp ? both('Memory has room for a larger unsharded block.', '显存能放下更大的未切分模块。') : null,
       kind === 'gradients'
         ? both(
-            'Larger buckets start later: measure whether the overlap with the backward suffers.',
-            '桶越大启动越晚：需测量与反向计算的重叠是否变差。',
+            'Larger messages start later: measure whether the overlap with the backward suffers.',
+            '单次通信越大启动越晚：需测量与反向计算的重叠是否变差。',
           )
         : kind === 'parameters'
           ? both('Memory has room for the parameters that stay.', '显存能放下不再切分的参数。')
@@ -105,6 +126,7 @@ export default {
     'torch.nn.parallel.DistributedDataParallel.no_sync',
     'reduce_bucket_size',
     'stage3_param_persistence_threshold',
+    'transformers.TrainingArguments(ddp_bucket_cap_mb)',
   ],
   advise,
 } satisfies Remedy;

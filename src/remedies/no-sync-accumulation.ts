@@ -4,6 +4,7 @@ import type { SourceTree } from '../model/source-tree.ts';
 import { findMethodCalls, type PyCall } from '../source/calls.ts';
 import { pythonFilesWith } from '../source/python-files.ts';
 import { isAside } from '../source/readable-paths.ts';
+import { frameworkOption } from './reading/framework-options.ts';
 import { type Framework, frameworksOf } from './reading/frameworks.ts';
 import { isTrainingFile } from './reading/loaders.ts';
 import { loopAround, NO_UPDATE } from './reading/loops.ts';
@@ -30,8 +31,12 @@ const SAME_RESULT = both(
 );
 
 const FRAMEWORK_OWN = both(
-  'The framework owns the loop: set its `gradient_accumulation_steps` and let it skip the reduction. `no_sync()` is not added by hand there.',
-  '训练循环由框架管理：设置其 `gradient_accumulation_steps`，由框架跳过同步。不要手动加 `no_sync()`。',
+  '{framework:text} owns the loop: set its {name:code} and let it skip the reduction. `no_sync()` is not added by hand there.',
+  '训练循环由 {framework:text} 管理：设置其 {name:code}，由框架跳过同步。不要手动加 `no_sync()`。',
+);
+const MEGATRON = both(
+  'Megatron accumulates by itself, as often as `--global-batch-size` holds `--micro-batch-size` times the data-parallel size. `no_sync()` is not added by hand there.',
+  'Megatron 自行累积梯度，次数由 `--global-batch-size` 除以 `--micro-batch-size` 与数据并行数之积决定。不要手动加 `no_sync()`。',
 );
 const FSDP2 = both(
   'With `fully_shard` call `set_requires_gradient_sync(False)` for all micro batches but the last; gradients then stay unsharded and need memory.',
@@ -74,12 +79,13 @@ const FSDP2_CODE = `for i, batch in enumerate(loader):
         optimizer.step()
         optimizer.zero_grad()`;
 
-type Variant = 'framework' | 'fsdp2' | 'fsdp1' | 'ddp';
+type Variant = 'megatron' | 'framework' | 'fsdp2' | 'fsdp1' | 'ddp';
 
-const OWN_THE_LOOP: readonly Framework[] = ['accelerate', 'hfTrainer', 'deepspeed', 'lightning', 'megatron'];
+const OWN_THE_LOOP: readonly Framework[] = ['accelerate', 'hfTrainer', 'deepspeed', 'lightning'];
 
 /** Where a framework owns the loop, `no_sync` by hand would fight with its own. */
 function variantOf(frameworks: ReadonlySet<Framework>): Variant {
+  if (frameworks.has('megatron')) return 'megatron';
   if (OWN_THE_LOOP.some((framework) => frameworks.has(framework))) return 'framework';
   if (frameworks.has('fsdp2')) return 'fsdp2';
   return frameworks.has('fsdp1') ? 'fsdp1' : 'ddp';
@@ -121,8 +127,22 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const frameworks = source === null ? new Set<Framework>() : frameworksOf(source);
   const variant = variantOf(frameworks);
   const isPresent = source !== null && usesNoSync(source);
-  const how: Readonly<Record<Variant, L10n>> = { framework: FRAMEWORK_OWN, fsdp2: FSDP2, fsdp1: FSDP1, ddp: DDP };
-  const codes: Readonly<Record<Variant, string | null>> = { framework: null, fsdp2: FSDP2_CODE, fsdp1: DDP_CODE, ddp: DDP_CODE };
+  const isOwned = variant === 'framework' || variant === 'megatron';
+  const option = variant === 'framework' && source !== null ? frameworkOption(source, 'accumulation') : null;
+  const how: Readonly<Record<Variant, L10n | null>> = {
+    megatron: MEGATRON,
+    framework: option && filled(FRAMEWORK_OWN, { framework: option.called, name: option.names[0]! }),
+    fsdp2: FSDP2,
+    fsdp1: FSDP1,
+    ddp: DDP,
+  };
+  const codes: Readonly<Record<Variant, string | null>> = {
+    megatron: null,
+    framework: null,
+    fsdp2: FSDP2_CODE,
+    fsdp1: DDP_CODE,
+    ddp: DDP_CODE,
+  };
   const unknown =
     source === null
       ? both(
@@ -136,7 +156,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       steps === null ? WHAT : filled(WHAT_COUNTED, { n: steps }),
       how[variant],
       variant === 'ddp' ? unknown : null,
-      isPresent && variant !== 'framework' ? PRESENT : null,
+      isPresent && !isOwned ? PRESENT : null,
       SAME_RESULT,
       CHECK,
     ),
@@ -146,13 +166,13 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
         'The loss of each micro batch is divided by their number; a token-weighted loss needs the global token count.',
         '每个 micro batch 的 loss 除以其数量；按 token 加权的 loss 需用全局 token 数。',
       ),
-      variant === 'framework'
+      isOwned
         ? null
         : both(
             'Gradient clipping, the scaler and `optimizer.step()` run only after the last micro batch.',
             '梯度裁剪、scaler 与 `optimizer.step()` 只在最后一个 micro batch 之后执行。',
           ),
-      variant === 'ddp' || variant === 'framework' ? null : both('Memory has room for the full gradients.', '显存能放下完整的梯度。'),
+      variant === 'ddp' || isOwned ? null : both('Memory has room for the full gradients.', '显存能放下完整的梯度。'),
     ),
     references: [torchPage('generated/torch.nn.parallel.DistributedDataParallel.html')],
     edits: [],
@@ -173,6 +193,7 @@ export default {
     'torch.optim.Optimizer.step',
     'torch.optim.Optimizer.zero_grad',
     'contextlib.nullcontext',
+    'accumulate_grad_batches',
     'gradient_accumulation_steps',
   ],
   advise,

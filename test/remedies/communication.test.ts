@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { repository } from './repository.ts';
 import { adviceOf, TREES } from './situations.ts';
 
 const said = (id: string, params: Record<string, string | number | boolean | null>, tree: keyof typeof TREES = 'none'): string => {
@@ -11,6 +12,28 @@ describe('small messages', () => {
     expect(said('bucket-size', { kind: 'gradients', calls: 300 })).toMatch(/bucket_cap_mb=100/);
     expect(said('bucket-size', { kind: 'gradients' }, 'fsdp1')).toMatch(/--ddp-bucket-size/);
     expect(said('bucket-size', { kind: 'gradients' }, 'fsdp1')).not.toMatch(/bucket_cap_mb/);
+  });
+
+  test.each([
+    [
+      'FSDP',
+      'from torch.distributed.fsdp import FullyShardedDataParallel\n',
+      /wrap larger blocks/,
+      /bucket_cap_mb|DistributedDataParallel/,
+    ],
+    ['fully_shard', 'from torch.distributed.fsdp import fully_shard\n', /wrap larger blocks/, /bucket_cap_mb|DistributedDataParallel/],
+    ['the Trainer', 'from transformers import Trainer\n', /`ddp_bucket_cap_mb`/, /`bucket_cap_mb`|wrap larger/],
+  ])('%s is no DistributedDataParallel', (_, head, said, unsaid) => {
+    const advice = adviceOf('bucket-size', { params: { kind: 'gradients', calls: 30 }, source: repository({ 'train.py': head }) })!;
+    expect(advice.text.en).toMatch(said);
+    expect(`${advice.text.en} ${advice.code}`).not.toMatch(unsaid);
+  });
+
+  test('the Trainer broadcasts buffers by an option', () => {
+    const source = repository({ 'train.py': 'from transformers import Trainer\n', 'a.yaml': 'ddp_broadcast_buffers: true\n' });
+    const advice = adviceOf('broadcast-buffers-off', { source })!;
+    expect(advice.text.en).toContain('`ddp_broadcast_buffers`');
+    expect([advice.code, advice.locations]).toEqual([null, [{ file: 'a.yaml', line: 1, symbol: null }]]);
   });
 
   test('gathered parameters: a lower ZeRO stage, never a gradient bucket', () => {

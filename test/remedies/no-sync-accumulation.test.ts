@@ -19,16 +19,17 @@ describe('variants', () => {
   });
 
   test.each([
-    ['accelerate', 'from accelerate import Accelerator\n'],
-    ['HF Trainer', 'from transformers import Trainer, AutoModel\n'],
-    ['DeepSpeed', 'import deepspeed\n'],
-    ['Lightning', 'import pytorch_lightning as pl\n'],
-    ['Lightning, new name', 'from lightning.pytorch import Trainer\n'],
-    ['Megatron', 'from megatron.training import pretrain\n'],
-  ])('%s owns the loop: its option, never no_sync by hand', (_, head) => {
+    ['accelerate', 'from accelerate import Accelerator\n', 'gradient_accumulation_steps'],
+    ['HF Trainer', 'from transformers import Trainer, AutoModel\n', 'gradient_accumulation_steps'],
+    ['DeepSpeed', 'import deepspeed\n', 'gradient_accumulation_steps'],
+    ['Lightning', 'import pytorch_lightning as pl\n', 'accumulate_grad_batches'],
+    ['Lightning, new name', 'from lightning.pytorch import Trainer\nfrom transformers import AutoModel\n', 'accumulate_grad_batches'],
+    ['Megatron', 'from megatron.training import pretrain\nimport deepspeed\n', '--global-batch-size'],
+  ])('%s owns the loop: its option, never no_sync by hand', (_, head, option) => {
     const advice = adviceFor(head);
     expect(advice.code).toBeNull();
-    expect(advice.text.en).toContain('`gradient_accumulation_steps`');
+    const options = ['gradient_accumulation_steps', 'accumulate_grad_batches', '--global-batch-size'];
+    expect(options.filter((name) => advice.text.en.includes(`\`${name}\``))).toEqual([option]);
     expect(advice.text.en).toContain('is not added by hand');
   });
 

@@ -5,7 +5,7 @@ import { type Framework, frameworksOf } from './frameworks.ts';
 import type { Place } from './places.ts';
 
 /** What an option is for. */
-export type Purpose = 'loader-workers' | 'pinned-memory' | 'broadcast-buffers' | 'bucket-size' | 'overlap-gradients' | 'accumulation';
+export type Purpose = 'loader-workers' | 'pinned-memory' | 'broadcast-buffers' | 'bucket-size' | 'accumulation';
 
 export interface FrameworkOption {
   readonly framework: Framework;
@@ -19,23 +19,16 @@ type Row = readonly [framework: Framework, called: string, options: Partial<Read
 
 /**
  * Options by the names their users write. Read from transformers' `TrainingArguments` (whose keys LLaMA-Factory takes from its
- * YAML files), Megatron-LM's arguments, verl's data configuration and DeepSpeed's JSON keys; what was not found there is left out.
- * The more particular framework stands first: it sets the options of the one below it.
+ * YAML files), Megatron-LM's arguments, verl's data configuration, Lightning's `Trainer` and DeepSpeed's JSON keys; what was not found
+ * there is left out. The more particular framework stands first: it sets the options of the one below it.
  */
 const ROWS: readonly Row[] = [
   ['verl', 'verl', { 'loader-workers': ['data.dataloader_num_workers'] }],
   ['llamaFactory', 'LLaMA-Factory', trainerOptions()],
+  ['lightning', 'Lightning', { accumulation: ['accumulate_grad_batches'] }],
   ['hfTrainer', 'Hugging Face Trainer', trainerOptions()],
-  [
-    'megatron',
-    'Megatron / MindSpeed',
-    { 'loader-workers': ['--num-workers'], 'bucket-size': ['--ddp-bucket-size'], 'overlap-gradients': ['--overlap-grad-reduce'] },
-  ],
-  [
-    'deepspeed',
-    'DeepSpeed',
-    { 'bucket-size': ['reduce_bucket_size'], 'overlap-gradients': ['overlap_comm'], accumulation: ['gradient_accumulation_steps'] },
-  ],
+  ['megatron', 'Megatron / MindSpeed', { 'loader-workers': ['--num-workers'] }],
+  ['deepspeed', 'DeepSpeed', { accumulation: ['gradient_accumulation_steps'] }],
   ['accelerate', 'accelerate', { accumulation: ['gradient_accumulation_steps'] }],
 ];
 
