@@ -1,7 +1,7 @@
 import type { ShownFinding } from '../model/acknowledgement.ts';
 import type { L10n, Lang } from '../model/lang.ts';
 import { type CommandContext, type CommandResult, defineCommand } from './command.ts';
-import { findFindings, isReference } from './find-finding.ts';
+import { findFindings, isByPlace, isReference } from './find-finding.ts';
 import { narrow } from './parse.ts';
 
 const MAX_REASON = 300;
@@ -117,6 +117,8 @@ export const ack = defineCommand<AckArgs>({
     const { client, args, today } = context;
     const shown = await client.shown();
     if (shown === null) return refuse(context, NOTHING_YET);
+    const moved = args.findings.some(isByPlace) ? await client.shownSince() : null;
+    if (moved !== null) return refuse(context, moved);
     const found = findFindings(args.findings, shown, 'open');
     if ('problem' in found) return refuse(context, found.problem);
     const problem = problemOf(found.findings, shown) ?? dayProblem(args.until, today);
@@ -151,6 +153,9 @@ export const unack = defineCommand<{ readonly findings: readonly string[] }>({
     const shown = (await client.shown()) ?? [];
     const known = [...shown, ...given.filter(({ finding }) => shown.every(({ id }) => id !== finding)).map(asShown)];
     const isAll = args.findings.some((reference) => reference.toLowerCase() === 'all');
+    // Every one of the pull request is the same whatever is shown.
+    const moved = !isAll && args.findings.some(isByPlace) ? await client.shownSince() : null;
+    if (moved !== null) return refuse(context, moved);
     const found = isAll ? { findings: known } : findFindings(args.findings, known, 'acknowledged');
     if ('problem' in found) return refuse(context, found.problem);
     const ids = found.findings.map(({ id }) => id).filter((id) => given.some(({ finding }) => finding === id));

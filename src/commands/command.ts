@@ -95,6 +95,8 @@ export interface CommandClient {
   status(headSha: string): Promise<StatusFacts>;
   /** What the newest published report of the pull request shows; null: none was published yet. */
   shown(): Promise<readonly ShownFinding[] | null>;
+  /** Why numbers and `all` cannot be taken for what was shown when the command was written; null: they can. */
+  shownSince(): Promise<L10n | null>;
   acknowledgements(): Promise<readonly Acknowledgement[]>;
   /** Remembers it and has comment and check say so; the reaction that ends the command follows when they do. */
   acknowledge(findings: readonly ShownFinding[], given: { readonly reason: string; readonly until: string | null }): Promise<void>;

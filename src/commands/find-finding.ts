@@ -14,6 +14,11 @@ export function isReference(word: string): boolean {
   return REFERENCE.test(word);
 }
 
+/** True for what means another finding once something else is shown: a number of the summary, or `all`. */
+export function isByPlace(reference: string): boolean {
+  return /^(?:#?\d{1,4}|all)$/i.test(reference);
+}
+
 function listOf(findings: readonly ShownFinding[]): L10n {
   const named = findings.slice(0, MAX_NAMED).map(({ id, number }) => `${number === null ? '' : `${number} = `}${quoteLiteral(id)}`);
   const more = findings.length > named.length ? ', …' : '';

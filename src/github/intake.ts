@@ -59,7 +59,15 @@ export const Task = z.discriminatedUnion('kind', [
     /** Of the repository at the time of the event. */
     defaultBranch: z.string().nullable().default(null),
   }),
-  Target.extend({ kind: z.literal('comment'), pr: Id, commentId: Id, actor: Login, commands: z.array(CommandLine) }),
+  /** `writtenAt`: numbers and `all` mean what was shown then. null: not known. */
+  Target.extend({
+    kind: z.literal('comment'),
+    pr: Id,
+    commentId: Id,
+    actor: Login,
+    commands: z.array(CommandLine),
+    writtenAt: z.number().int().nullable().default(null),
+  }),
   /** A button of the check, or GitHub's own "Re-run". `actor` null: another app asked, whose right GitHub has checked. */
   Target.extend({
     kind: z.literal('rerun'),
@@ -200,6 +208,7 @@ export function toTask(name: string, payload: unknown, parseCommands: ParseComma
       if (isTooOld(comment.created_at, now)) return null;
       const commands = parseCommands(comment.body ?? '');
       if (commands.length === 0) return null;
+      const writtenAt = Date.parse(comment.created_at ?? '');
       return {
         kind: 'comment',
         installationId: installation.id,
@@ -208,6 +217,7 @@ export function toTask(name: string, payload: unknown, parseCommands: ParseComma
         commentId: comment.id,
         actor: sender.login,
         commands,
+        writtenAt: Number.isFinite(writtenAt) ? writtenAt : null,
       };
     }
     case 'check_run.rerequested':

@@ -140,6 +140,8 @@ export interface PullRequestState {
   readonly before: readonly PostedFinding[];
   /** Everything the report of `reportedSha` shows, with its numbers; absent in rows of before. */
   readonly shown?: readonly ShownFinding[];
+  /** Since when those numbers and states have been shown; absent in rows of before. */
+  readonly shownAt?: number;
   /** Fingerprints that were offered as a suggestion, never offered again. */
   readonly suggested: readonly string[];
 }

@@ -279,7 +279,7 @@ function pullRequests(db: Database, now: Clock): PullRequests {
         commentId: row.comment_id === null ? null : Number(row.comment_id),
         bodyHash: row.body_hash,
         reportedSha: row.reported_sha,
-        ...(JSON.parse(row.findings) as Pick<PullRequestState, 'findings' | 'before' | 'shown'>),
+        ...(JSON.parse(row.findings) as Pick<PullRequestState, 'findings' | 'before' | 'shown' | 'shownAt'>),
         suggested: JSON.parse(row.suggested) as string[],
       };
     },
@@ -295,7 +295,7 @@ function pullRequests(db: Database, now: Clock): PullRequests {
           state.commentId,
           state.bodyHash,
           state.reportedSha,
-          JSON.stringify({ findings: state.findings, before: state.before, shown: state.shown }),
+          JSON.stringify({ findings: state.findings, before: state.before, shown: state.shown, shownAt: state.shownAt }),
           JSON.stringify(state.suggested),
           now(),
         ],

@@ -69,6 +69,8 @@ describe('a finding that is acknowledged', () => {
     pull = openPull({ repository });
     await upload(repository, pull, BOTH);
   });
+  // GitHub's clock has stayed where it was.
+  afterAll(() => jobs.advance(-3 * 86_400_000));
 
   it('only by who may write; the author of the change cannot open the gate', async () => {
     expect(check(pull)).toMatchObject({ conclusion: 'failure', title: 'Gate failed: 2 causes, about 134 of 812 ms per step' });
@@ -163,6 +165,32 @@ describe('a finding that is acknowledged', () => {
     await press(pull, 'ack-all', 'maintainer');
     expect(check(pull)).toMatchObject({ status: 'completed', conclusion: 'success' });
     expect(sticky(pull)).toContain('`maintainer`');
+  });
+});
+
+describe('a number', () => {
+  it('means what was shown when it was written, or nothing', async () => {
+    const repository = repositoryWith('gate: { severity: high }\n');
+    const pull = openPull({ repository });
+    await upload(repository, pull, BOTH);
+    // Written before the next report, read after it.
+    const early = repository.comment(pull, 'maintainer', '/npu-advise ack 1');
+    const delivery = await jobs.make('issue_comment', { action: 'created', comment: early });
+    jobs.advance(5000);
+    jobs.hub.advanceClock(5000);
+    repository.pushTo(pull, { 'train.py': `${TRAIN_PY}# next\n` });
+    await jobs.take('pull_request', { action: 'synchronize', pr: pull });
+    expect(await say(repository, pull, 'maintainer', '/npu-advise ack all')).toBe('confused');
+    expect(replies(pull).at(-1)).toContain(`\`${pull.headSha.slice(0, 7)}\` has no report yet`);
+    await upload(repository, pull, { findings: [{ id: 'other-3', likely: 200 }, ...BOTH.findings!] });
+    await jobs.accept(delivery);
+    await jobs.workOff();
+    expect(replies(pull).at(-1)).toContain('The summary has changed since you wrote this');
+    expect(check(pull).title).toContain('3 causes');
+
+    expect(await say(repository, pull, 'maintainer', '/npu-advise ack 1')).toBe('+1');
+    expect(sticky(pull)).toContain('1 acknowledged');
+    expect((await jobs.deps.store.acknowledgements.of(repository.id, pull.number)).map(({ finding }) => finding)).toEqual(['other-3']);
   });
 });
 

@@ -5,6 +5,7 @@ import { renderHelp } from '../../src/commands/help.ts';
 import { MAX_COMMANDS, parseCommands } from '../../src/commands/parse.ts';
 import { COMMANDS } from '../../src/commands/table.ts';
 import type { ShownFinding } from '../../src/model/acknowledgement.ts';
+import type { L10n } from '../../src/model/lang.ts';
 
 describe('finding commands in a comment', () => {
   const names = (body: string) => parseCommands(body).map((line) => [line.name, ...line.args].join(' '));
@@ -102,6 +103,7 @@ interface Over {
   shown?: readonly ShownFinding[] | null;
   acknowledged?: readonly string[];
   ended?: readonly [number, CommandResult][];
+  moved?: L10n;
 }
 
 function shownFinding(id: string, number: number | null, over: Partial<ShownFinding> = {}): ShownFinding {
@@ -119,9 +121,13 @@ const SHOWN: readonly ShownFinding[] = [
 ];
 
 /** What the commands about findings ask for, told through the replies as `name: …`. */
-function standing({ shown = SHOWN, acknowledged = [] }: Over, told: string[]): Omit<CommandClient, 'reply' | 'requestAnalysis' | 'status'> {
+function standing(
+  { shown = SHOWN, acknowledged = [], moved }: Over,
+  told: string[],
+): Omit<CommandClient, 'reply' | 'requestAnalysis' | 'status'> {
   return {
     shown: async () => shown,
+    shownSince: async () => moved ?? null,
     acknowledgements: async () =>
       acknowledged.map((finding) => ({ finding, rule: 'r', title: 't', by: 'b', at: 0, sha: 's', until: null, reason: '', saving: null })),
     acknowledge: async (findings, { reason, until }) => void told.push(`ack ${findings.map(({ id }) => id).join()}|${reason}|${until}`),
@@ -348,6 +354,14 @@ describe('acknowledging', () => {
       'It is muted by the settings, not acknowledged.',
       expect.stringContaining('takes a finding or `all`'),
     ]);
+  });
+
+  it('by number or `all` is refused once something else is shown; by id or rule it is not, nor is taking everything back', async () => {
+    const { run, replies } = as({ moved: { en: 'It has changed', zh: '已更新' }, acknowledged: ['dataloader-stall-11111111'] });
+    expect(await run('/npu-advise ack #1\n/npu-advise ack slow-rank-2,2\n/npu-advise ack ALL\n/npu-advise unack １')).toBe('refused');
+    expect(replies).toEqual(Array(4).fill('It has changed.'));
+    expect(await run('/npu-advise ack dataloader-stall\n/npu-advise unack all')).toBe('started');
+    expect(replies.slice(4)).toEqual(['ack dataloader-stall-11111111||null', 'unack dataloader-stall-11111111']);
   });
 
   it('before there is a report is refused, in Chinese', async () => {

@@ -318,9 +318,14 @@ describe('taking events in', () => {
   };
 
   it('keeps nothing of a comment but its commands', () => {
-    const payload = { ...base, issue: { number: 3, pull_request: {} }, comment: { id: 4, body: '/npu-advise run\nsecret plans' } };
-    const task = toTask('issue_comment.created', payload, parse);
-    expect(task).toMatchObject({ kind: 'comment', pr: 3, commentId: 4, actor: 'alice' });
+    const payload = {
+      ...base,
+      issue: { number: 3, pull_request: {} },
+      comment: { id: 4, body: '/npu-advise run\nsecret plans', created_at: '2026-11-30T10:00:00Z' },
+    };
+    const writtenAt = Date.parse('2026-11-30T10:00:00Z');
+    const task = toTask('issue_comment.created', payload, parse, writtenAt);
+    expect(task).toMatchObject({ kind: 'comment', pr: 3, commentId: 4, actor: 'alice', writtenAt });
     expect(JSON.stringify(task)).not.toContain('secret plans');
   });
 

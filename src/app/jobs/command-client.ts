@@ -27,7 +27,12 @@ export interface CommandPlace {
   readonly actor: string;
   readonly headSha: string;
   readonly config: Config;
+  /** When the comment was written; null: not known. */
+  readonly writtenAt: number | null;
 }
+
+/** GitHub tells when a comment was written in whole seconds. */
+const WRITTEN_WITHIN_MS = 1000;
 
 /** Has the state of the commit said again; `index`: for which command of the comment. */
 type Restate = (index: number, request: Pick<AnalyseRequest, 'isAsked' | 'mayReuse'>) => Promise<void>;
@@ -52,7 +57,7 @@ export async function acknowledgeFindings(
 
 /** What the commands of one comment may do that concerns the findings of the pull request and the settings of its repository. */
 export function standingClients(deps: Dependencies, place: CommandPlace, restate: Restate): (index: number) => Standing {
-  const { target, pull, octokit, headSha, config } = place;
+  const { target, pull, octokit, headSha, config, writtenAt } = place;
   const { repository } = target;
   // Asked once: numbers mean what the summary showed when the comment was written, whatever its first command has changed.
   let state: ReturnType<Dependencies['store']['pullRequests']['find']> | null = null;
@@ -69,6 +74,22 @@ export function standingClients(deps: Dependencies, place: CommandPlace, restate
     if (!kept.success) return null;
     return shownFindings(await asAccepted(deps, repository.id, pull.number, kept.data, { name: null, config }), null);
   };
+  const shownSince = async (): Promise<L10n | null> => {
+    const found = await stateOnce();
+    if (found === null || found.reportedSha === null) return null;
+    if (found.reportedSha !== headSha) {
+      const [old, head] = [found.reportedSha.slice(0, 7), headSha.slice(0, 7)];
+      return {
+        en: `The summary shows \`${old}\`, and \`${head}\` has no report yet; please wait for it, or name the finding by its id`,
+        zh: `摘要显示的是 \`${old}\`，\`${head}\` 尚无报告；请等待其报告，或用标识指明结果`,
+      };
+    }
+    if (writtenAt === null || found.shownAt === undefined || found.shownAt < writtenAt + WRITTEN_WITHIN_MS) return null;
+    return {
+      en: 'The summary has changed since you wrote this, and its numbers may mean other findings now; please look again, or name the finding by its id',
+      zh: '您发表该评论后摘要已更新，编号对应的结果可能已变；请查看后重新发送，或用标识指明结果',
+    };
+  };
   const sayAnew = async (index: number): Promise<void> => {
     await restate(index, { isAsked: false, mayReuse: true });
     // The comment may still show the commit before.
@@ -77,6 +98,7 @@ export function standingClients(deps: Dependencies, place: CommandPlace, restate
 
   return (index) => ({
     shown,
+    shownSince,
     acknowledgements: () => deps.store.acknowledgements.of(repository.id, pull.number),
     async acknowledge(findings, given) {
       await acknowledgeFindings(deps, place, findings, given);

@@ -270,7 +270,7 @@ function limitText(limit: number, againAt: number, lang: Lang): string {
 }
 
 async function handleComment(deps: Dependencies, request: WorkRequest, stored: TaskRequest, task: TaskOf<'comment'>): Promise<void> {
-  const { installationId, repository, pr, commentId, actor, commands } = task;
+  const { installationId, repository, pr, commentId, actor, commands, writtenAt } = task;
   const target: Target = { installationId, repository };
   const octokit = await deps.github.client(installationId, repository, PERMISSIONS.command);
   const pull = await readPullRequest(octokit, repository, pr);
@@ -301,7 +301,7 @@ async function handleComment(deps: Dependencies, request: WorkRequest, stored: T
   // Each command of the comment is a request of its own.
   const originOf = (index: number): string => (index === 0 ? `comment/${commentId}` : `comment/${commentId}/${index}`);
   const config = settings.ok ? settings.value : DEFAULT_CONFIG;
-  const standing = standingClients(deps, { target, pull, octokit, actor, headSha, config }, async (index, request) => {
+  const standing = standingClients(deps, { target, pull, octokit, actor, headSha, config, writtenAt }, async (index, request) => {
     await requestAnalysis(deps, originOf(index), { installationId, repository, pr, headSha, run: null, commentId, ...request });
   });
 

@@ -107,6 +107,18 @@ function shownIn(statement: Statement): ShownFinding[] {
   return statement.jobs.flatMap((job) => reportsOf(job.statement).flatMap((report) => shownFindings(report, job.name)));
 }
 
+/** What is shown from now on, and since when: saying the same again changes nothing of what its numbers mean. */
+function showing(
+  state: PullRequestState,
+  shown: readonly ShownFinding[],
+  sha: string,
+  now: number,
+): Pick<PullRequestState, 'shown' | 'shownAt'> {
+  const placesOf = (all: readonly ShownFinding[] = []): string => JSON.stringify(all.map(({ id, number, state: of }) => [id, number, of]));
+  const isSame = state.reportedSha === sha && state.shownAt !== undefined && placesOf(state.shown) === placesOf(shown);
+  return { shown, shownAt: isSame ? state.shownAt! : now };
+}
+
 /** The statement's text: no signs of when it was made, so that equal findings give equal text. */
 function hashReports(reports: readonly Report[]): string {
   return createHash('sha256')
@@ -215,7 +227,7 @@ export async function publish(deps: Dependencies, publication: Publication): Pro
       ...saved,
       commentId: standing?.id ?? null,
       bodyHash: standing === null ? null : hashBody(body),
-      ...(hasReport ? { reportedSha: sha, findings, before, shown: shownIn(statement) } : {}),
+      ...(hasReport ? { reportedSha: sha, findings, before, ...showing(saved, shownIn(statement), sha, deps.now()) } : {}),
     };
     await deps.store.pullRequests.put(saved);
     if (operations.some(({ op }) => op === 'create')) await removeDuplicates();
@@ -332,7 +344,8 @@ export async function showPending(deps: Dependencies, target: Target, pull: Pull
       pendingSha: pull.headSha,
     });
     await applyComment(octokit, repository, pull.number, [{ op: 'update', id: comment.id, body }]);
-    await deps.store.pullRequests.put({ ...state, bodyHash: hashBody(body), shown: shownFindings(report, null) });
+    const shown = showing(state, shownFindings(report, null), state.reportedSha, deps.now());
+    await deps.store.pullRequests.put({ ...state, bodyHash: hashBody(body), ...shown });
   });
 }
 
