@@ -231,8 +231,8 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
         '共享内存（`/dev/shm`）能放下在途的 batch；容器默认常只有 64 MB。',
       ),
       both(
-        'Random numbers come from the seed of each worker: a generator kept in the data set is copied to each worker in the same state.',
-        '随机数来自各进程自己的种子：保存在数据集中的生成器会以相同状态复制到每个进程。',
+        'Random augmentation draws from torch or from the random module of Python: a generator kept in the data set is copied to each worker in the same state, and before torch 1.9 that of NumPy, too. Runs need not be equal bit by bit.',
+        '随机增强使用 torch 或 Python random 模块的生成器：保存在数据集中的生成器会以相同状态复制到每个进程，torch 1.9 之前 NumPy 的全局生成器也是如此。不要求与之前逐位一致。',
       ),
       isSeeded
         ? both(

@@ -78,6 +78,20 @@ const SAMPLES_ELSEWHERE: readonly (readonly [what: string, ...lines: string[]])[
     '        return self.x[self.rng.integers(0, 9)]',
     'loader = DataLoader(Crops(0))',
   ],
+  [
+    'the class of the data set has one',
+    'class Crops(Dataset):',
+    '    rng = random.Random(0)',
+    '    def __getitem__(self, i):',
+    '        return self.x[self.rng.randrange(9)]',
+    'loader = DataLoader(Crops())',
+  ],
+  [
+    'one of several data sets is out of sight',
+    'from corpus import read',
+    'sets = {k: read(k) for k in names}',
+    'loader = DataLoader(sets["a"])',
+  ],
   ['the data set is given a generator', 'rng = random.Random(0)', 'loader = DataLoader(Crops(rng))'],
   [
     'a sample draws from a generator of the module',

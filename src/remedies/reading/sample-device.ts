@@ -12,7 +12,6 @@ export const DEVICE =
   /\.(npu|cuda)\(|\.to\(\s*(?!torch\.(float|half|double|bfloat|int|long|short|uint|bool|complex)|dtype\b)|["'](npu|cuda)\b|\bdevice\b/;
 
 const GENERATOR = /\b(default_rng|RandomState|SeedSequence|PCG64|Generator|random\.Random|Random)\s*\(/;
-const KEPT_GENERATOR = new RegExp(`\\bself\\.\\w+[^\\n=]*=[^\\n]*${GENERATOR.source}`);
 /** Draws from a generator once, before the loader is made. */
 const SPLITS = /\b(random_split|train_test_split)\s*\(/;
 /** Tensors of every function land on a card. */
@@ -27,7 +26,7 @@ export interface SampleHazard {
 
 /** Libraries that make data on the host unless they are told a device. */
 const HOST_LIBRARIES =
-  /^(torch|torchvision|torchaudio|datasets|transformers|timm|numpy|pandas|PIL|cv2|sklearn|scipy|json|csv|glob|os|pathlib|math|random|itertools|functools|collections|copy|sorted)(\.|$)/;
+  /^(torch|torchvision|torchaudio|datasets|transformers|timm|numpy|pandas|PIL|cv2|sklearn|scipy|albumentations|imgaug|tokenizers|sentencepiece|librosa|soundfile|json|csv|glob|os|pathlib|math|random|itertools|functools|collections|copy|sorted)(\.|$)/;
 /** Tensors come back on the device they were saved from; `torch.hub` runs code from elsewhere. */
 const RESTORES = /^(torch\.(load|hub|jit|distributed|multiprocessing)\b|torch\.utils\.data\.DataLoader\b)/;
 
@@ -47,6 +46,8 @@ const WRAPPERS = new Set([
   'binary_operator',
   'list_splat',
   'list_comprehension',
+  'dictionary_comprehension',
+  'generator_expression',
 ]);
 
 /**
@@ -76,6 +77,7 @@ class Reach {
   readonly #add: Add;
   readonly #seen = new Set<PyNode>();
   readonly #traced = new Set<PyNode>();
+  readonly #members = new Set<string>();
   readonly #queue: { readonly module: PyModule; readonly node: PyNode }[] = [];
 
   constructor(tree: SourceTree, add: Add) {
@@ -100,8 +102,8 @@ class Reach {
       const { module, node } = next;
       const text = textOf(module, node);
       if (DEVICE.test(text)) this.#add('device', module, node);
-      const isDefinition = node.kind === 'class_definition' || node.kind === 'function_definition';
-      if (isDefinition ? KEPT_GENERATOR.test(text) : GENERATOR.test(text) && !SPLITS.test(text)) this.#add('generator', module, node);
+      if (GENERATOR.test(text) && (isDefinition(node) ? keepsGenerator(module, node) : !SPLITS.test(text)))
+        this.#add('generator', module, node);
       this.#followNames(module, node);
     }
   }
@@ -123,13 +125,16 @@ class Reach {
         else if (binding.at.parent?.kind !== 'parameters') this.follow(module, bound(binding.at));
       }
       // `dataset.transform = …` after the data set was made.
-      for (const value of this.#stores(module, new RegExp(`^${name}\\.`))) if (!isInside(value, within)) this.follow(module, value);
+      for (const value of storesOf(module).onto.get(name) ?? []) if (!isInside(value, within)) this.follow(module, value);
     }
   }
 
   #followMember(module: PyModule, name: string): void {
+    const key = `${name} ${module.path}`;
+    if (this.#members.has(key)) return;
+    this.#members.add(key);
     for (const definition of functionsNamed(module, name)) this.follow(module, definition);
-    for (const value of this.#stores(module, new RegExp(`^self\\.${name}$`))) this.follow(module, value);
+    for (const value of storesOf(module).own.get(name) ?? []) this.follow(module, value);
   }
 
   #followImport(module: PyModule, dotted: string, node: PyNode): void {
@@ -158,12 +163,6 @@ class Reach {
       const full = from.endsWith('.') ? from + name : `${from}.${name}`;
       return definitionOf(this.#tree, module.path, full) === null ? [] : [{ kind: 'import', name: full, at: module.root }];
     });
-  }
-
-  #stores(module: PyModule, target: RegExp): PyNode[] {
-    return storesOf(module)
-      .filter(({ written }) => target.test(written))
-      .map(({ value }) => value);
   }
 
   /** Where the data set itself comes from: a class or function that can be read, or a library known to stay on the host. */
@@ -255,7 +254,7 @@ class Reach {
     } else if (!/^(self|cls)$/.test(textOf(module, object))) this.trace(module, object);
     else {
       const name = textOf(module, member);
-      const values = this.#stores(module, new RegExp(`^self\\.${name}$`));
+      const values = storesOf(module).own.get(name) ?? [];
       if (values.length === 0) this.#add('unseen', module, node);
       for (const value of values) this.trace(module, value);
     }
@@ -328,23 +327,46 @@ function bound(at: PyNode): PyNode {
   return at;
 }
 
-interface Store {
-  readonly written: string;
-  readonly value: PyNode;
+function isDefinition(node: PyNode): boolean {
+  return node.kind === 'class_definition' || node.kind === 'function_definition';
 }
 
-const stores = new WeakMap<PyModule, readonly Store[]>();
+/** True where a class or a function leaves a generator in an attribute. */
+function keepsGenerator(module: PyModule, within: PyNode): boolean {
+  return [...descend(within)].some((node) => {
+    const value = node.kind === 'assignment' ? assignedValue(node) : undefined;
+    if (value === undefined || !GENERATOR.test(textOf(module, value))) return false;
+    const isOfClass = within.kind === 'class_definition' && (functionOf(node)?.start ?? -1) < within.start;
+    return isOfClass || textOf(module, partsOf(node)[0]!).includes('.');
+  });
+}
+
+interface Stores {
+  /** Values of `self.name = …`. */
+  readonly own: ReadonlyMap<string, readonly PyNode[]>;
+  /** Values of `name.attribute = …`. */
+  readonly onto: ReadonlyMap<string, readonly PyNode[]>;
+}
+
+const stores = new WeakMap<PyModule, Stores>();
 
 /** Assignments to attributes in a file. */
-function storesOf(module: PyModule): readonly Store[] {
+function storesOf(module: PyModule): Stores {
   const known = stores.get(module);
   if (known) return known;
-  const found: Store[] = [];
+  const own = new Map<string, PyNode[]>();
+  const onto = new Map<string, PyNode[]>();
   for (const node of descend(module.root)) {
     const target = node.kind === 'assignment' ? partsOf(node)[0] : undefined;
     const value = target?.kind === 'attribute' ? assignedValue(node) : undefined;
-    if (target !== undefined && value !== undefined) found.push({ written: textOf(module, target), value });
+    if (target === undefined || value === undefined) continue;
+    const [root, member, deeper] = textOf(module, target).split('.', 3);
+    const [map, key] = root === 'self' ? [own, deeper === undefined ? member! : ''] : [onto, root!];
+    const before = map.get(key);
+    if (before === undefined) map.set(key, [value]);
+    else before.push(value);
   }
+  const found = { own, onto };
   stores.set(module, found);
   return found;
 }
