@@ -76,7 +76,13 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
             module: only.module,
             node: only.call.node,
             steps,
-            isSafe: all.length === 1 && device !== null && hasWorkers && isCopied(only, copies) && hazard === undefined,
+            isSafe:
+              all.length === 1 &&
+              device !== null &&
+              hasWorkers &&
+              isCopied(only, copies) &&
+              copies.some(({ isSafe }) => isSafe) &&
+              hazard === undefined,
           },
         ]),
     // Without pinned memory it changes nothing, so it is offered once the loader pins.
