@@ -7,6 +7,7 @@ import { isAside } from '../source/readable-paths.ts';
 import { type Setting, settingsOf, withValue } from './reading/launch-settings.ts';
 import { choice } from './reading/params.ts';
 import { toEdit } from './reading/places.ts';
+import { speaksAgainstLevelTwo } from './reading/task-queue.ts';
 import { isReleaseAtLeast, sinceNote } from './reading/versions.ts';
 import { AFFINITY_NOTE } from './wording/affinity.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
@@ -20,11 +21,13 @@ interface Cure {
   readonly value: string | null;
   readonly page?: string;
   readonly preconditions?: readonly L10n[];
+  /** The source speaks of something that the setting may get in the way of. */
+  readonly isDoubtful?: boolean;
 }
 
 const LEAVE = both('unless it was measured on this cluster', '除非在该集群上实测过');
 
-function cureOf(name: string, { torchNpu, soc }: Pick<RemedyContext, 'torchNpu' | 'soc'>): Cure | null {
+function cureOf(name: string, { torchNpu, soc, source }: Pick<RemedyContext, 'torchNpu' | 'soc' | 'source'>): Cure | null {
   switch (name) {
     case 'ASCEND_LAUNCH_BLOCKING':
       return {
@@ -36,7 +39,8 @@ function cureOf(name: string, { torchNpu, soc }: Pick<RemedyContext, 'torchNpu' 
         page: 'op_execution/ASCEND_LAUNCH_BLOCKING',
       };
     case 'TASK_QUEUE_ENABLE': {
-      const two = sinceNote(torchNpu, '6.0.rc3');
+      const isOne = source !== null && speaksAgainstLevelTwo(source);
+      const two = isOne ? null : sinceNote(torchNpu, '6.0.rc3');
       return {
         text:
           two === null
@@ -48,9 +52,19 @@ function cureOf(name: string, { torchNpu, soc }: Pick<RemedyContext, 'torchNpu' 
                 `Set \`TASK_QUEUE_ENABLE=2\`${two.en}; the default is 1, and 2 raises the memory peak.`,
                 `设置 \`TASK_QUEUE_ENABLE=2\`${two.zh}；默认值为 1，2 会抬高显存峰值。`,
               ),
-        value: isReleaseAtLeast(torchNpu, '6.0.rc3') === false ? '1' : '2',
+        value: two === null ? '1' : '2',
         page: 'op_execution/TASK_QUEUE_ENABLE',
-        preconditions: [both('Graph capture is not used; with it the value is 1.', '未使用图捕获；使用时取值为 1。')],
+        preconditions:
+          two === null
+            ? []
+            : [
+                both('Graph capture is not used; with it the value is 1.', '未使用图捕获；使用时取值为 1。'),
+                both(
+                  'Operators are prebuilt, that is `jit_compile=False`; else the value is 1.',
+                  '算子为预编译，即 `jit_compile=False`；否则取值为 1。',
+                ),
+              ],
+        isDoubtful: isOne,
       };
     }
     case 'ASCEND_GLOBAL_LOG_LEVEL':
@@ -275,6 +289,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const isOneClick =
     edit !== null &&
     settings.length === 1 &&
+    cure.isDoubtful !== true &&
     LEFTOVERS[name]?.test(only!.value) === true &&
     isCertain(name, value, context) &&
     finding.confidence !== 'low' &&
@@ -323,6 +338,7 @@ export default {
     'PYTORCH_NPU_ALLOC_CONF',
     'TASK_QUEUE_ENABLE',
     'TORCH_HCCL_BLOCKING_WAIT',
+    'torch_npu.npu.set_compile_mode(jit_compile)',
   ],
   advise,
 } satisfies Remedy;

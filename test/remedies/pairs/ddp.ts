@@ -1,8 +1,9 @@
-import type { PairSet } from './pair.ts';
+import type { PairSet, Row } from './pair.ts';
 
 const DDP = 'from torch.nn.parallel import DistributedDataParallel as DDP\n';
 const ON = 'm = DDP(m)\n';
 const OFF = 'm = DDP(m, broadcast_buffers=False)\n';
+const QUEUE = (level: number): string => `export TASK_QUEUE_ENABLE=${level}\ntorchrun train.py\n`;
 const CHECKED = (text: string): readonly [string, string] => [text + ON, text + OFF];
 
 export const DDP_PAIRS: readonly PairSet[] = [
@@ -136,6 +137,29 @@ export const DDP_PAIRS: readonly PairSet[] = [
       ['the line goes', 'set -e\nexport HCCL_ALGO=level0:NA\ntorchrun train.py\n', 'set -e\ntorchrun train.py\n', 'suggestion'],
       ['before the program', 'HCCL_ALGO=ring torchrun train.py\n', null],
       ['a comment above', '# measured on this cluster\nexport HCCL_ALGO=ring\n', null],
+    ],
+  },
+  {
+    pattern: 'P27 a task queue that is off',
+    remedy: 'set-environment',
+    prelude: '#!/bin/bash\n',
+    over: { file: 'run.sh', params: { kind: 'symptom', name: 'TASK_QUEUE_ENABLE' } },
+    rows: [
+      ['two stages and more', QUEUE(0), QUEUE(2), 'suggestion'],
+      [
+        'prebuilt operators',
+        QUEUE(0),
+        QUEUE(2),
+        'suggestion',
+        { files: { 'train.py': 'torch_npu.npu.set_compile_mode(jit_compile=False)\n' } },
+      ],
+      ...[
+        'torch_npu.npu.set_compile_mode(jit_compile=True)',
+        'torch_npu.npu.set_compile_mode(jit_compile=args.jit)',
+        'model = torch.compile(model, backend="npugraphs")',
+        'graph = torch.npu.NPUGraph()',
+        'import torchair',
+      ].map((line): Row => [line, QUEUE(0), QUEUE(1), 'comment-only', { files: { 'train.py': `${line}\n` } }]),
     ],
   },
   ...['launch-settings', 'fuse-small-ops'].map(
