@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -54,6 +54,12 @@ function residentMb(pid: number): number {
   } catch {
     return 0;
   }
+}
+
+/** Files and folders a task is about. */
+function givenIn(task: AnalysisTask): readonly string[] {
+  if (task.kind === 'parts') return task.paths;
+  return [...task.request.paths, ...(task.request.baseline ?? []).map(({ path }) => path)];
 }
 
 /** A path, and where it leads when it is a link. */
@@ -120,28 +126,35 @@ function tooSlow(timeoutMs: number): AdviseError {
  */
 export function createAnalysisRunner(analyser: string, limits: AnalysisLimits, scratch: string): AnalysisRunner {
   const code = codeFolders([fileURLToPath(import.meta.url), fileURLToPath(analyser)]);
-  const givenOutside = (task: AnalysisTask): string[] => {
-    const paths = task.kind === 'parts' ? task.paths : [...task.request.paths, ...(task.request.baseline ?? []).map(({ path }) => path)];
-    return paths.filter((path) => !path.startsWith(join(scratch, '/'))).flatMap(withTarget);
+  const isInside = (path: string): boolean => path.startsWith(join(scratch, '/'));
+  /** The folder below `scratch` that all files of a task lie in: analyses at the same time have one each. Without such a folder, `scratch`. */
+  const folderOf = (paths: readonly string[]): string => {
+    const [first, ...others] = new Set(paths.filter(isInside).map((path) => join(scratch, relative(scratch, path).split(sep)[0]!)));
+    const isFolder = first !== undefined && others.length === 0 && statSync(first, { throwIfNoEntry: false })?.isDirectory() === true;
+    return isFolder ? first : scratch;
   };
-  const start = (task: AnalysisTask): ChildProcess =>
-    fork(siblingModule('analysis-worker', import.meta.url), [analyser], {
+  const start = (task: AnalysisTask): ChildProcess => {
+    const given = givenIn(task);
+    const folder = folderOf(given);
+    const outside = given.filter((path) => !isInside(path)).flatMap(withTarget);
+    return fork(siblingModule('analysis-worker', import.meta.url), [analyser], {
       execArgv: [
         `--max-old-space-size=${Math.floor(limits.memoryMb)}`,
         YOUNG_SPACE,
         '--disable-warning=ExperimentalWarning',
-        // Reads our code and what it is given, writes in its scratch folder; no processes of its own. The Python parser is an addon.
+        // Reads our code and what it is given, writes in its own folder; no processes of its own. The Python parser is an addon.
         '--permission',
-        ...[...code, ...withTarget(scratch), ...givenOutside(task)].map((path) => `--allow-fs-read=${path}`),
-        `--allow-fs-write=${scratch}`,
+        ...[...code, ...withTarget(folder), ...outside].map((path) => `--allow-fs-read=${path}`),
+        `--allow-fs-write=${folder}`,
         '--allow-worker',
         '--allow-addons',
       ],
-      env: { PATH: process.env.PATH ?? '', TMPDIR: scratch, NODE_ENV: 'production' },
-      cwd: scratch,
+      env: { PATH: process.env.PATH ?? '', TMPDIR: folder, NODE_ENV: 'production' },
+      cwd: folder,
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       serialization: 'advanced',
     });
+  };
 
   /** Runs one task; `answer` picks its result out of the messages. */
   const run = <T>(

@@ -1,7 +1,7 @@
 /* The analysis process is ended when it takes too much, and leaves nothing behind. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { type AnalysisRunner, createAnalysisRunner } from '../../src/app/analysis-runner.ts';
@@ -111,6 +111,19 @@ describe('an analysis', () => {
     // Not among what it is given: the analyser is told by the message of a stack.
     const failed = runner().analyse(request, { signal: new AbortController().signal, onNamed: async () => [[path(), '']] });
     await expect(failed).rejects.toThrow(/permission|Access to this API/i);
+  });
+
+  it('that runs beside another reads and writes in its own folder only', async () => {
+    const files = ['mine', 'theirs'].map((name) => join(scratch, name, 'profile'));
+    for (const file of files) {
+      mkdirSync(dirname(file));
+      writeFileSync(file, 'a profile');
+    }
+    const request = { paths: ['reads elsewhere'], partial: [], baseline: [{ label: '', path: files[0]! }], options: OPTIONS, source: null };
+    const read = (path: string) => runner().analyse(request, { signal: new AbortController().signal, onNamed: async () => [[path, '']] });
+    await expect(read(files[0]!)).rejects.toThrow('read: a profile');
+    await expect(read(files[1]!)).rejects.toThrow(/permission|Access to this API/i);
+    expect(existsSync(join(scratch, 'mine', 'pid'))).toBe(true);
   });
 
   it('may read what it is given, wherever it lies', async () => {
