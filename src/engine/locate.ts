@@ -33,7 +33,7 @@ export function witnessesOf(source: SourceTree, frames: readonly Frame[]): Reado
   for (const frame of frames.filter(({ calls = [] }) => tellingCalls(calls).length > 0).slice(0, MAX_WITNESSES)) {
     const places = matchStack(source, frame);
     const [only] = places;
-    if (places.length !== 1 || only === undefined) continue;
+    if (places.length !== 1 || only === undefined || only.isOpen === true) continue;
     const line = only.movedFrom ?? only.line;
     const list = byFile.get(only.file) ?? [];
     byFile.set(only.file, [...list, { line, shift: only.line - line }]);
@@ -48,8 +48,18 @@ function settled(source: SourceTree, frame: Frame, witnesses: ReadonlyMap<string
   const [file] = files;
   if (tellingCalls(frame.calls ?? []).length > 0 || file === undefined || files.length > 1) return found;
   const near = (witnesses.get(file) ?? []).toSorted((a, b) => Math.abs(a.line - frame.line) - Math.abs(b.line - frame.line))[0];
-  if (near === undefined || near.shift === 0) return found;
-  return matchStack(source, { ...frame, line: frame.line + near.shift }).map((place) => ({ ...place, movedFrom: frame.line }));
+  if (near === undefined) return found;
+  const isBetween = isBetweenEqual(witnesses.get(file) ?? [], frame.line);
+  const settle = ({ isOpen, ...place }: MatchedFrame): MatchedFrame => (isOpen === true && !isBetween ? { ...place, isOpen } : place);
+  if (near.shift === 0) return found.map(settle);
+  return matchStack(source, { ...frame, line: frame.line + near.shift }).map((place) => ({ ...settle(place), movedFrom: frame.line }));
+}
+
+/** Lines before and behind stand equally far off, so nothing came or went between them. */
+function isBetweenEqual(witnesses: readonly Witness[], line: number): boolean {
+  const before = witnesses.filter((witness) => witness.line <= line).toSorted((a, b) => b.line - a.line)[0];
+  const behind = witnesses.filter((witness) => witness.line >= line).toSorted((a, b) => a.line - b.line)[0];
+  return before !== undefined && before.shift === behind?.shift;
 }
 
 /**
@@ -70,11 +80,13 @@ export function locate(
     const told = frame.isInstalled === true ? null : toldLocation(frame);
     const [only] = places;
     if (places.length === 1 && only !== undefined) {
-      add({ ...only, provenBy: 'call-stack' });
+      const { isOpen, ...place } = only;
+      // A line that only may make the call is where the profile says, as long as the code is the same.
+      add({ ...place, provenBy: isOpen === true ? 'syntax' : 'call-stack' });
       continue;
     }
     if (told !== null) add(told);
-    for (const place of places) add({ ...place, provenBy: 'syntax', oneOf: places.length });
+    for (const { isOpen: _, ...place } of places) add({ ...place, provenBy: 'syntax', oneOf: places.length });
   }
   return locations;
 }

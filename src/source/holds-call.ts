@@ -83,8 +83,9 @@ export function fits(module: PyModule, { node }: Statement, calls: readonly stri
   }
   if (COMPREHENSION.test(nearest)) return [...COMPREHENSIONS].some((kind) => kinds.has(kind)) ? 'yes' : 'no';
   if (nearest === '__enter__' || nearest === '__exit__') return node.kind === 'with_statement' ? 'yes' : hasCall ? 'open' : 'no';
-  // A wrapper may stand between the line and the function it names.
-  if (calls.some((call) => !isUnnamed(call) && names.has(call))) return 'yes';
+  // Known wrappers may stand between the line and the function it names; what is further in may be named by other lines as well.
+  const named = calls.find((call) => !isUnnamed(call));
+  if (named !== undefined && names.has(named)) return 'yes';
   if (!isUnnamed(nearest)) return hasCall || kinds.has('attribute') ? 'open' : 'no';
   return hasCall || DUNDER.test(nearest) ? 'open' : 'no';
 }

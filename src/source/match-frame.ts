@@ -27,6 +27,8 @@ export interface MatchedFrame {
   readonly symbol: string | null;
   /** The line of the profiled code when the same call stands elsewhere now. */
   readonly movedFrom?: number;
+  /** The line may make the call, and does not name it. */
+  readonly isOpen?: boolean;
 }
 
 const TORCH_OR_PYTHON = /(^|\/)(lib\/python\d[\d.]*\/(?!(?:site|dist)-packages\/)|(?:torch|torch_npu)\/)|^</;
@@ -37,8 +39,10 @@ const MAX_PLACES = 6;
 
 /** The one place in the repository that a frame means; null when there is none, or more than one. */
 export function matchFrame(tree: SourceTree, frame: Frame): MatchedFrame | null {
-  const places = placesOf(tree, frame);
-  return places.length === 1 ? places[0]! : null;
+  const [place, ...others] = placesOf(tree, frame);
+  if (place === undefined || others.length > 0) return null;
+  const { isOpen: _, ...found } = place;
+  return found;
 }
 
 /**
@@ -147,9 +151,10 @@ function placesIn(tree: SourceTree, file: string, frame: Frame, isSure: boolean)
   if (text === null) return [];
   const symbol = frame.func !== null && frame.func !== '' && !frame.func.startsWith('<') ? frame.func : null;
   const place = (line: number): MatchedFrame => ({ file, line, symbol, ...(line === frame.line ? {} : { movedFrom: frame.line }) });
+  const open = (): MatchedFrame => ({ file, line: frame.line, symbol, isOpen: true });
   const module = parseOnce(tree, file);
   // Without a tree nothing is proven; a path that fits as a whole and a line that is there must do.
-  if (module === null) return isSure && symbol === null && isCode(text, frame.line) ? [place(frame.line)] : [];
+  if (module === null) return isSure && symbol === null && isCode(text, frame.line) ? [open()] : [];
   if (!isSure && symbol === null) return [];
   const calls = frame.calls ?? [];
   const scopes = scopesOf(module, frame.func ?? '', symbol);
@@ -159,7 +164,7 @@ function placesIn(tree: SourceTree, file: string, frame: Frame, isSure: boolean)
   const elsewhere = telling.length === 0 ? [] : (scopes ?? []).flatMap((scope) => linesThatFit(module, scope, telling));
   // The call stands elsewhere in the function, so it is not hidden behind another name on this line.
   if (here === 'open' && elsewhere.length === 0) {
-    return isSure || isCertain(frame, symbol) ? [place(frame.line)] : [];
+    return isSure || isCertain(frame, symbol) ? [open()] : [];
   }
   if (!isSure && commonLength(file, frame.file) < 2) return [];
   const moved = movedLine(tree, file, frame.line);

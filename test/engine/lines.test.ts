@@ -98,6 +98,37 @@ test('a line that calls no Python stands as far off as the lines around it that 
   expect(at(4)).toEqual([[354, 350, 'call-stack']]);
 });
 
+describe('a line that only may make the call is no proof', () => {
+  const TRAIN =
+    'import torch\ndef step(model, x, y):\n    x = x.to(dev)\n    extra = x.float()\n    out = model(x)\n    return loss(out, y)\n';
+  const tree = sourceTreeFrom({ files: [['train.py', TRAIN]] });
+  const at = (line: number, calls: string[], around: readonly [line: number, call: string][] = []) => {
+    const witnesses = around.map(([at, call]) => ({ file: '/w/train.py', line: at, func: 'step', calls: [call] }));
+    const frame = { file: '/w/train.py', line, func: 'step', calls };
+    return locate(tree, [frame], witnessesOf(tree, [...witnesses, frame])).map((place) => place.provenBy);
+  };
+  test.each<[string, number, string[], string[], (readonly [number, string])[]?]>([
+    ['a model, called by another line now', 4, ['_call_impl', 'forward', 'conv'], ['syntax']],
+    ['a name from further in', 3, ['_call_impl', 'forward', 'encode', 'to'], ['syntax']],
+    ['an operator', 3, [], ['syntax']],
+    ['the nearest call', 6, ['loss', 'mean'], ['call-stack']],
+    ['the call behind a wrapper', 6, ['wrapper', 'loss'], ['call-stack']],
+    [
+      'between lines that stand where they stood',
+      5,
+      ['_call_impl', 'forward'],
+      ['call-stack'],
+      [
+        [3, 'to'],
+        [6, 'loss'],
+      ],
+    ],
+    ['only in front of one', 5, ['_call_impl', 'forward'], ['syntax'], [[6, 'loss']]],
+  ])('%s', (_, line, calls, expected, around) => {
+    expect(at(line, calls, around)).toEqual(expected);
+  });
+});
+
 describe('places of a finding', () => {
   const SITE = '/usr/lib/python3.10/site-packages';
   const stack = (...frames: string[]) => firstUserFrame(frames.join(';\r\n'))!;
