@@ -1,7 +1,7 @@
 import type { SourceTree } from '../../model/source-tree.ts';
 import { findCalls } from '../../source/calls.ts';
 import { replaceNode } from '../../source/edit-statement.ts';
-import { namesOf } from '../../source/names.ts';
+import { namesOf, resolveName } from '../../source/names.ts';
 import { pythonFilesWhere } from '../../source/python-files.ts';
 import { isAside } from '../../source/readable-paths.ts';
 import { ascend, descend, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
@@ -117,12 +117,36 @@ function assignedJustBefore(module: PyModule, at: PyNode, name: string, tensor: 
   return null;
 }
 
-const MAKES =
-  'zeros|ones|empty|full|rand|randn|randint|arange|tensor|as_tensor|zeros_like|ones_like|full_like|empty_like|rand_like|randn_like|matmul|bmm|baddbmm|einsum|cat|stack|where|softmax|sigmoid|tanh|exp|log|sqrt|add|sub|mul|div|clamp|abs|sum|mean|tril|triu|cdist|squeeze|unsqueeze|masked_fill';
-/** Calls that give a tensor, whatever their arguments, and methods that only tensors have. */
-const GIVES_TENSOR = new RegExp(
-  `^(torch\\.(${MAKES})|F\\.(?!multi_head)\\w+)\\((?:[^()]|\\([^()]*\\))*\\)$|\\.(npu|cuda|to|float|half|bfloat16|detach|softmax|masked_fill|permute|contiguous|clone)\\([^()]*\\)$`,
+const MAKES = new Set(
+  `zeros ones empty full rand randn randint arange tensor as_tensor zeros_like ones_like full_like empty_like rand_like randn_like matmul bmm
+  baddbmm einsum cat stack where softmax sigmoid tanh exp log sqrt add sub mul div clamp abs sum mean tril triu cdist squeeze unsqueeze
+  masked_fill`
+    .split(/\s+/)
+    .map((name) => `torch.${name}`),
 );
+/** Functions that give one tensor whatever their options are: none with indices, weights or lists beside it. */
+const FUNCTIONAL = new Set(
+  `relu relu6 gelu silu elu selu leaky_relu softplus hardswish mish sigmoid tanh softmax log_softmax logsigmoid normalize linear bilinear
+  conv1d conv2d conv3d layer_norm group_norm dropout pad interpolate one_hot embedding cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss
+  binary_cross_entropy binary_cross_entropy_with_logits kl_div cosine_similarity scaled_dot_product_attention`
+    .split(/\s+/)
+    .map((name) => `torch.nn.functional.${name}`),
+);
+/** Methods that only tensors have. */
+const TENSOR_METHOD = /\.(npu|cuda|to|float|half|bfloat16|detach|softmax|masked_fill|permute|contiguous|clone)\([^()]*\)$/;
+
+/** A call that gives one tensor. `torch.where` does with three arguments; with the condition alone it gives a tuple of indices. */
+function givesTensor(module: PyModule, value: PyNode): boolean {
+  if (value.kind !== 'call') return false;
+  if (TENSOR_METHOD.test(textOf(module, value)) && value.children[0]?.kind === 'attribute') return true;
+  const { names, certain } = resolveName(namesOf(module), value.children[0]!);
+  const [name] = names;
+  if (name === undefined || !certain) return false;
+  if (name !== 'torch.where') return MAKES.has(name) || FUNCTIONAL.has(name);
+  const list = value.children.at(-1)!;
+  const given = list.kind === 'argument_list' ? partsOf(list) : [];
+  return given.length === 3 && given.every(({ kind }) => !['keyword_argument', 'list_splat', 'dictionary_splat'].includes(kind));
+}
 
 const BINDS = new Set([
   'for_statement',
@@ -154,7 +178,7 @@ function isTensor(module: PyModule, at: PyNode, name: string): boolean {
     if (BINDS.has(node.kind) && target !== undefined && mentions(target)) return false;
     if (node.kind !== 'assignment' || target === undefined) continue;
     if (target.kind === 'identifier' && textOf(module, target) === name) {
-      if (value === undefined || value.end - value.start > MAX_EXPRESSION || !GIVES_TENSOR.test(textOf(module, value))) return false;
+      if (value === undefined || value.end - value.start > MAX_EXPRESSION || !givesTensor(module, value)) return false;
       known ||= node.end <= at.start;
     } else if (['pattern_list', 'tuple_pattern', 'list_pattern'].includes(target.kind) && mentions(target)) return false;
   }

@@ -1,4 +1,4 @@
-import type { PairSet } from './pair.ts';
+import type { PairSet, Row } from './pair.ts';
 
 const T = 'import torch\nimport torch.nn.functional as F\n';
 const inside = (line: string, before = 'x = torch.rand(9, 9)'): string => `def f():\n    ${before}\n    ${line}\n    return x\n`;
@@ -38,6 +38,25 @@ export const TENSOR_PAIRS: readonly PairSet[] = [
         'suggestion',
       ],
       ['a fraction in a tensor of any type', inside('x[x > 1] = 0.5'), inside('x.masked_fill_(x > 1, 0.5)'), 'comment-only'],
+      ...[
+        ['torch.where with three arguments', 'x = torch.where(a > 0, a, b)', 'suggestion'],
+        ['torch.where with the condition alone', 'x = torch.where(a > 0)', 'comment-only'],
+        ['a function of torch', 'import torch.nn.functional as F\n    x = F.gelu(a)', 'suggestion'],
+        ['… under another name', 'import torch.nn.functional as fn\n    x = fn.gelu(a)', 'suggestion'],
+        [
+          '… that gives more than one tensor',
+          'import torch.nn.functional as F\n    x = F.max_pool2d(a, 2, return_indices=True)',
+          'comment-only',
+        ],
+        ['another F', 'import fields as F\n    x = F.gelu(a)', 'comment-only'],
+      ].map(
+        ([name, made, kind]): Row => [
+          name!,
+          inside('x[x > 1] = 0', made!),
+          inside('x.masked_fill_(x > 1, 0)', made!),
+          kind === 'suggestion' ? kind : 'comment-only',
+        ],
+      ),
       ['a parameter without a type', 'def f(x):\n    x[x > 0] = 0\n', 'def f(x):\n    x.masked_fill_(x > 0, 0)\n', 'comment-only'],
       ['an array of numpy', inside('x[x > 0] = 0', 'x = torch.rand(9).numpy()'), null],
       [
