@@ -1,7 +1,6 @@
 import type { SourceTree } from '../../model/source-tree.ts';
 import { argumentOf, describeCalls } from '../../source/calls.ts';
 import type { CallSite } from '../../source/find-in-tree.ts';
-import { functionsNamed } from '../../source/holds-call.ts';
 import { definitionOf, moduleFile } from '../../source/imports.ts';
 import { assignedValue, type Binding, bindingsFor, namesOf, resolveName } from '../../source/names.ts';
 import { pythonFilesWith } from '../../source/python-files.ts';
@@ -133,7 +132,7 @@ class Reach {
     const key = `${name} ${module.path}`;
     if (this.#members.has(key)) return;
     this.#members.add(key);
-    for (const definition of functionsNamed(module, name)) this.follow(module, definition);
+    for (const definition of storesOf(module).functions.get(name) ?? []) this.follow(module, definition);
     for (const value of storesOf(module).own.get(name) ?? []) this.follow(module, value);
   }
 
@@ -207,7 +206,7 @@ class Reach {
         this.trace(module, object);
         return;
       }
-      const made = functionsNamed(module, textOf(module, member));
+      const made = storesOf(module).functions.get(textOf(module, member)) ?? [];
       if (made.length === 0) this.#add('unseen', module, node);
       for (const definition of made) this.#traceMade(module, definition);
     } else if (callable.kind === 'identifier') {
@@ -342,6 +341,7 @@ function keepsGenerator(module: PyModule, within: PyNode): boolean {
 }
 
 interface Stores {
+  readonly functions: ReadonlyMap<string, readonly PyNode[]>;
   /** Values of `self.name = …`. */
   readonly own: ReadonlyMap<string, readonly PyNode[]>;
   /** Values of `name.attribute = …`. */
@@ -350,23 +350,32 @@ interface Stores {
 
 const stores = new WeakMap<PyModule, Stores>();
 
-/** Assignments to attributes in a file. */
+/** Functions of a file by name, and assignments to attributes. */
 function storesOf(module: PyModule): Stores {
   const known = stores.get(module);
   if (known) return known;
+  const functions = new Map<string, PyNode[]>();
   const own = new Map<string, PyNode[]>();
   const onto = new Map<string, PyNode[]>();
   for (const node of descend(module.root)) {
+    if (node.kind === 'function_definition') {
+      const name = partsOf(node).find((part) => part.kind === 'identifier');
+      if (name !== undefined) put(functions, textOf(module, name), node);
+    }
     const target = node.kind === 'assignment' ? partsOf(node)[0] : undefined;
     const value = target?.kind === 'attribute' ? assignedValue(node) : undefined;
     if (target === undefined || value === undefined) continue;
     const [root, member, deeper] = textOf(module, target).split('.', 3);
-    const [map, key] = root === 'self' ? [own, deeper === undefined ? member! : ''] : [onto, root!];
-    const before = map.get(key);
-    if (before === undefined) map.set(key, [value]);
-    else before.push(value);
+    if (root !== 'self') put(onto, root!, value);
+    else if (deeper === undefined) put(own, member!, value);
   }
-  const found = { own, onto };
+  const found = { functions, own, onto };
   stores.set(module, found);
   return found;
+}
+
+function put(map: Map<string, PyNode[]>, key: string, node: PyNode): void {
+  const before = map.get(key);
+  if (before === undefined) map.set(key, [node]);
+  else before.push(node);
 }
