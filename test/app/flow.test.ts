@@ -333,6 +333,8 @@ describe('a pull request that moves', () => {
     const pull = openPull(world);
     await opened(pull);
     await until(world, pull, (view) => view.checks.length === 1, 'queued');
+    // The look that comes with the opening must not find the run yet.
+    await untilQuiet(world, 500);
     const run = addRun(world, pull, ONE_FINDING);
     world.repository.forcePush(pull, { 'train.py': '# other\n' });
     await completed(run);
