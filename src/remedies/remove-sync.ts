@@ -104,7 +104,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const beforeGraph = flag(params, 'beforeGraph') === true;
   const explicit = kind === 'device' || kind === 'stream' || kind === 'event' || kind === 'drain';
   const { sites, isSure } = chosen(source === null ? [] : sitesOf(kind, source, provenFiles(finding)), finding);
-  const reads = kind === 'device' ? sites.flatMap(readsBeside) : [];
+  const reads = kind === 'device' ? readsBeside(sites) : [];
   const edits =
     source === null
       ? []

@@ -453,6 +453,18 @@ describe('workers are not kept', () => {
     expect(addedTo({ 'train.py': text })).toEqual([]);
   });
 
+  test('code that nobody wrote ends the search', () => {
+    const sum = Array(5_000).fill('x').join(' + ');
+    const dots = `self.data${'[0]'.repeat(3_000)}`;
+    const chain = Array.from({ length: 300 }, (_, i) => `    def m${i}(self):\n        return self.m${i + 1}()\n`).join('');
+    const files = {
+      'data.py': `${given(`y = ${sum}`, `z = ${dots}`, 'return self.m0()')}${chain}`,
+      'train.py': train(`for x in train_loader:\n    z = ${sum}\n    x.backward()\n    torch.npu.synchronize()\n`),
+    };
+    expect(() => addedTo(files)).not.toThrow();
+    expect(() => adviceOf('remove-sync', { source: repository(files), params: { kind: 'device' } })).not.toThrow();
+  });
+
   test('a lambda is given to forked workers, which is said', () => {
     const text = `from torchvision import datasets, transforms\n${LOADER}t = transforms.Lambda(lambda x: x.mul(255))\nloader = DataLoader(datasets.ImageFolder("data", t), batch_size=8)\n`;
     const { edits, preconditions } = adviceOf('dataloader-workers', {

@@ -6,28 +6,34 @@ import type { NodeSite } from './offers.ts';
 const READS = new Set(['item', 'tolist', 'numpy', 'cpu']);
 const DEFINITIONS = new Set(['function_definition', 'class_definition', 'lambda', 'decorated_definition']);
 
-/** Reads of values that each pass of the loop around a node makes, whatever its conditions: a wait beside them is not what costs the time. */
-export function readsBeside({ module, node }: NodeSite): NodeSite[] {
-  const loop = loopAround(node);
-  const body = loop === null ? undefined : partsOf(loop).find(({ kind }) => kind === 'block');
-  return body === undefined ? [] : readsOf(module, body).map((read) => ({ module, node: read }));
+/** Reads of values that each pass of the loops around makes, whatever its conditions: a wait beside them is not what costs the time. */
+export function readsBeside(sites: readonly NodeSite[]): NodeSite[] {
+  const loops = new Map(sites.map(({ module, node }) => [loopAround(node), module]));
+  return [...loops].flatMap(([loop, module]) => {
+    const body = loop === null ? undefined : partsOf(loop).find(({ kind }) => kind === 'block');
+    return body === undefined ? [] : readsOf(module, body).map((node) => ({ module, node }));
+  });
 }
 
+/** Nobody nests deeper by hand. */
+const MAX_DEPTH = 200;
+
 /** Reads that every way through the node makes. */
-function readsOf(module: PyModule, node: PyNode): PyNode[] {
-  if (DEFINITIONS.has(node.kind)) return [];
+function readsOf(module: PyModule, node: PyNode, depth = 0): PyNode[] {
+  if (DEFINITIONS.has(node.kind) || depth > MAX_DEPTH) return [];
+  const below = (part: PyNode): PyNode[] => readsOf(module, part, depth + 1);
   if (node.kind === 'if_statement') {
     const [condition, block, ...rest] = partsOf(node);
-    const always = condition === undefined ? [] : readsOf(module, condition);
+    const always = condition === undefined ? [] : below(condition);
     if (rest.at(-1)?.kind !== 'else_clause' || block === undefined) return always;
-    const branches = [block, ...rest].map((branch) => readsOf(module, branch));
+    const branches = [block, ...rest].map(below);
     return branches.every((reads) => reads.length > 0) ? [...always, ...branches.flat()] : always;
   }
   // What stands behind `and`, `or` or `if … else` need not be reached.
-  if (node.kind === 'boolean_operator') return readsOf(module, partsOf(node)[0]!);
-  if (node.kind === 'conditional_expression') return readsOf(module, partsOf(node)[1]!);
+  if (node.kind === 'boolean_operator') return below(partsOf(node)[0]!);
+  if (node.kind === 'conditional_expression') return below(partsOf(node)[1]!);
   if (node.kind === 'except_clause') return [];
-  const inner = partsOf(node).flatMap((part) => readsOf(module, part));
+  const inner = partsOf(node).flatMap(below);
   return node.kind === 'call' && inner.length === 0 && isRead(module, node) ? [node] : inner;
 }
 

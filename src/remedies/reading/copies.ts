@@ -76,12 +76,18 @@ export function blockingCopies(tree: SourceTree, loaders: readonly CallSite[], p
       ];
     }),
   );
+  const safe = new Set(open.filter(({ isSafe }) => isSafe).map(({ node }) => node));
+  const whole = new Map<PyNode, boolean>();
   const copies = open.map(({ loop, batch, ...copy }): Proposal => {
-    if (!copy.isSafe) return copy;
-    // One copy that blocks, and the others have waited with it.
-    const others = blockingIn(copy.module, loop, batch).filter((node) => reachesCuda || !/\bcuda\b/.test(textOf(copy.module, node)));
-    const isWhole = others.every((node) => open.some((other) => other.node === node && other.isSafe));
-    return { ...copy, isSafe: isWhole };
+    if (!whole.has(loop)) {
+      // One copy that blocks, and the others have waited with it. A line for CUDA that does not run here is none.
+      const others = blockingIn(copy.module, loop, batch).filter((node) => reachesCuda || !/\bcuda\b/.test(textOf(copy.module, node)));
+      whole.set(
+        loop,
+        others.every((node) => safe.has(node)),
+      );
+    }
+    return { ...copy, isSafe: copy.isSafe && whole.get(loop)! };
   });
   const inProven = copies.filter(({ module }) => proven.includes(module.path));
   return inProven.length > 0 ? inProven : copies;
@@ -128,6 +134,7 @@ function isMeasuredOnce(module: PyModule, { node, enclosing }: PyCall): boolean 
 /** True when the host waits for the card between a copy and the first pass backward. */
 function isAwaited(module: PyModule, loop: PyNode, copy: PyNode): boolean {
   const text = module.text.slice(copy.end, loop.end);
+  if (text.length > MAX_LOOP) return true;
   const wait = text.search(/\bsynchronize\s*\(/);
   const backward = text.search(/\.backward\s*\(/);
   return wait !== -1 && (backward === -1 || wait < backward);

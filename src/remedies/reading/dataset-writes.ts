@@ -86,6 +86,9 @@ interface Seen {
 const NOTHING: Seen = { write: null, givesPart: false };
 /** Methods looked at for one tree. */
 const MAX_METHODS = 2_000;
+/** Calls within calls that are followed, and nesting of one expression: nobody writes more by hand. */
+const MAX_CALLS = 12;
+const MAX_DEPTH = 60;
 
 interface Binding {
   readonly at: number;
@@ -96,6 +99,7 @@ interface Binding {
 class Reading {
   private readonly memory = new Map<PyNode, Map<string, Seen>>();
   private left = MAX_METHODS;
+  private under = 0;
   private readonly classes: ReadonlyMap<string, DataClass>;
 
   constructor(classes: ReadonlyMap<string, DataClass>) {
@@ -110,8 +114,10 @@ class Reading {
     const before = memory.get(key);
     if (before !== undefined) return before;
     memory.set(key, NOTHING);
-    if (this.left-- <= 0) return NOTHING;
+    if (this.left-- <= 0 || this.under >= MAX_CALLS) return NOTHING;
+    this.under++;
     const seen = this.read(self, owner, method, parts);
+    this.under--;
     memory.set(key, seen);
     return seen;
   }
@@ -170,36 +176,38 @@ class Reading {
       });
       return this.look(self, target.owner, target.node, passed.toSorted());
     };
-    const isPart = (node: PyNode): boolean => {
+    const isPart = (node: PyNode, depth = 0): boolean => {
+      if (depth > MAX_DEPTH) return false;
+      const isDeeper = (part: PyNode): boolean => isPart(part, depth + 1);
       const inner = partsOf(node);
       switch (node.kind) {
         case 'identifier':
           return isBound(text(node), node);
         case 'attribute':
         case 'subscript':
-          return isSelf(inner[0]) || isPart(inner[0]!);
+          return isSelf(inner[0]) || isDeeper(inner[0]!);
         case 'call': {
           const callable = node.children[0]!;
           const [object, member] = callable.kind === 'attribute' ? partsOf(callable) : [undefined, callable];
           if (object !== undefined && called(node) !== null) return lookInto(node).givesPart;
           if (member === undefined || !GIVES_PART.test(text(member))) return false;
-          return (object !== undefined && isPart(object)) || argumentsOf(node).some(isPart);
+          return (object !== undefined && isDeeper(object)) || argumentsOf(node).some(isDeeper);
         }
         case 'conditional_expression':
-          return inner.some((part, i) => i !== 1 && isPart(part));
+          return inner.some((part, i) => i !== 1 && isDeeper(part));
         case 'boolean_operator':
         case 'parenthesized_expression':
         case 'expression_list':
         case 'tuple':
-          return inner.some(isPart);
+          return inner.some(isDeeper);
         case 'assignment':
         case 'named_expression':
-          return inner.length > 1 && isPart(inner.at(-1)!);
+          return inner.length > 1 && isDeeper(inner.at(-1)!);
         default:
           return false;
       }
     };
-    const bind = (target: PyNode, value: PyNode, at: number, statement: PyNode): void => {
+    const bind = (target: PyNode, value: PyNode, at: number, statement: PyNode, depth = 0): void => {
       if (target.kind === 'identifier') {
         const block = [...ascend(statement)].find(({ kind }) => kind === 'block');
         const list = bindings.get(text(target)) ?? [];
@@ -207,16 +215,17 @@ class Reading {
         bindings.set(text(target), list);
         return;
       }
-      if (!/pattern|tuple|list/.test(target.kind)) return;
+      if (depth > MAX_DEPTH || !/pattern|tuple|list/.test(target.kind)) return;
       const targets = partsOf(target);
       const values = value.kind === 'expression_list' || value.kind === 'tuple' ? partsOf(value) : [];
-      for (const [i, each] of targets.entries()) bind(each, values.length === targets.length ? values[i]! : value, at, statement);
+      for (const [i, each] of targets.entries())
+        bind(each, values.length === targets.length ? values[i]! : value, at, statement, depth + 1);
     };
     /** Opened or read once, under a condition about itself. */
     const isLazy = (target: PyNode): boolean =>
       [...ascend(target)].some((up) => up.kind === 'if_statement' && text(partsOf(up)[0]!).includes(text(target)));
-    const isWritten = (target: PyNode): boolean => {
-      if (/pattern|tuple|list/.test(target.kind)) return partsOf(target).some(isWritten);
+    const isWritten = (target: PyNode, depth = 0): boolean => {
+      if (/pattern|tuple|list/.test(target.kind)) return depth < MAX_DEPTH && partsOf(target).some((part) => isWritten(part, depth + 1));
       const [object] = partsOf(target);
       if (target.kind === 'attribute' && isSelf(object)) return !isLazy(target);
       return (target.kind === 'attribute' || target.kind === 'subscript') && object !== undefined && (isSelf(object) || isPart(object));
@@ -241,7 +250,7 @@ class Reading {
           if (isWritten(inner[0]!) || isPart(inner[0]!)) return write;
           break;
         case 'delete_statement':
-          if (inner.some(isWritten)) return write;
+          if (inner.some((target) => isWritten(target))) return write;
           break;
         case 'for_statement':
         case 'for_in_clause':
@@ -249,7 +258,7 @@ class Reading {
           break;
         case 'return_statement':
         case 'yield':
-          givesPart ||= inner.some(isPart);
+          givesPart ||= inner.some((value) => isPart(value));
           break;
         case 'keyword_argument':
           if (text(inner[0]!) === 'out' && inner[1] !== undefined && isPart(inner[1])) return write;
@@ -258,7 +267,7 @@ class Reading {
           const callable = node.children[0]!;
           const [object, member] = callable.kind === 'attribute' ? partsOf(callable) : [undefined, callable];
           if (member !== undefined && object !== undefined && CHANGES.test(text(member)) && isPart(object)) return write;
-          if (member !== undefined && text(member) === 'shuffle' && argumentsOf(node).some(isPart)) return write;
+          if (member !== undefined && text(member) === 'shuffle' && argumentsOf(node).some((argument) => isPart(argument))) return write;
           const seen = lookInto(node);
           if (seen.write !== null) return { write: seen.write, givesPart };
           break;

@@ -119,12 +119,13 @@ function isSinglePass(tree: SourceTree, site: CallSite): boolean {
       return isOne ? [{ module, node }] : [];
     }),
   );
-  return loops.length > 0 && loops.every(({ module, node }) => !isRepeated(tree, module, node, 0));
+  return loops.length > 0 && loops.every(({ module, node }) => !isRepeated(tree, module, node, new Set()));
 }
 
-const MAX_CALLERS = 4;
+/** Functions looked at for one loader; with more of them nobody knows. */
+const MAX_CALLERS = 40;
 
-function isRepeated(tree: SourceTree, module: PyModule, node: PyNode, depth: number): boolean {
+function isRepeated(tree: SourceTree, module: PyModule, node: PyNode, seen: Set<PyNode>): boolean {
   for (const up of ascend(node)) {
     if (up.kind === 'while_statement' || up.kind.endsWith('comprehension')) return true;
     // What is looped over is asked for once.
@@ -132,13 +133,15 @@ function isRepeated(tree: SourceTree, module: PyModule, node: PyNode, depth: num
     if (up.kind !== 'function_definition') continue;
     const name = calledAs(module, up);
     if (/epoch/i.test(name)) return true;
-    if (depth >= MAX_CALLERS) return false;
+    if (seen.has(up)) return false;
+    if (seen.size >= MAX_CALLERS) return true;
+    seen.add(up);
     const needs = parametersOf(module, up).some(({ kind }) => kind === 'identifier' || kind === 'typed_parameter');
     return callsOf(tree, name).some(({ module: caller, call }) => {
       if (needs && call.arguments.length === 0 && !call.hasStarArgs && !call.hasKeywordArgs) return false;
       // `model.train()` in a loop switches a mode.
       if (/(model|net\w*|coder|student|teacher|\bm)\.train$/i.test(call.written)) return false;
-      return isRepeated(tree, caller, call.node, depth + 1);
+      return isRepeated(tree, caller, call.node, seen);
     });
   }
   return false;
