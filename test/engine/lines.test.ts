@@ -102,7 +102,7 @@ describe('a line that only may make the call is no proof', () => {
   const TRAIN =
     'import torch\ndef step(model, x, y):\n    x = x.to(dev)\n    extra = x.float()\n    out = model(x)\n    return loss(out, y)\n';
   const tree = sourceTreeFrom({ files: [['train.py', TRAIN]] });
-  const at = (line: number, calls: string[], around: readonly [line: number, call: string][] = []) => {
+  const at = (line: number, calls: string[], around: readonly (readonly [line: number, call: string])[] = []) => {
     const witnesses = around.map(([at, call]) => ({ file: '/w/train.py', line: at, func: 'step', calls: [call] }));
     const frame = { file: '/w/train.py', line, func: 'step', calls };
     return locate(tree, [frame], witnessesOf(tree, [...witnesses, frame])).map((place) => place.provenBy);
