@@ -172,10 +172,10 @@ export function toTask(name: string, payload: unknown, parseCommands: ParseComma
       return { kind: 'head-changed', ...common, ...(name === 'pull_request.reopened' ? { again: 'reopened' } : {}) };
     }
     case 'pull_request.edited': {
+      const { installation, repository, pull_request } = PullRequestEvent.parse(payload);
       const { changes } = EditedEvent.parse(payload);
       // Titles and descriptions are not ours to read.
       if (changes?.base === undefined || changes.base === null) return null;
-      const { installation, repository, pull_request } = PullRequestEvent.parse(payload);
       const common = { kind: 'head-changed', installationId: installation.id, repository } as const;
       return { ...common, pr: pull_request.number, headSha: pull_request.head.sha, again: 'retargeted' };
     }

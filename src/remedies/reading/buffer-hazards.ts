@@ -172,7 +172,7 @@ function namesAny(text: string, names: ReadonlySet<string>): boolean {
 const UPDATE =
   /\.(\w+)(?:\.data)?\s*(?:\[.{0,200}\]\s*)?(?::[^=]{0,80})?(?:[-+*/@|&^%]|\/\/|\*\*|<<|>>)?=(?!=)|\bout\s*=\s*[\w.]*\.(\w+)\b|\b(_buffers)\b/g;
 /** Several targets: `self.mean, self.scale = …`. */
-const TARGETS = /^\s*(.+?[^=!<>:+*/%&|^@-])=(?!=)/;
+const TARGETS = /^(.+?[^=!<>:+*/%&|^@-])=(?!=)/;
 const IN_PLACE = /\.\w*[a-z0-9]_\(|\b_foreach_\w+_\(|\.set_\(/;
 const CREATES = /^\s*self\.\w+\s*(?::[^=]{0,80})?=\s*(?:\w+\.)*Buffer\(/;
 /** `center = self.center.detach()`: another name for the same memory. */

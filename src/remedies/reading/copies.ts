@@ -162,7 +162,7 @@ function goesToCard(call: PyCall): boolean {
 /** Whether a device as written may be the card. */
 function isCard(text: string): boolean {
   if (text.length > 120 || !CARD.test(text) || /cpu/i.test(text)) return false;
-  const owner = /(\w+)\.device$/.exec(text)?.[1];
+  const owner = /(?<!\w)(\w+)\.device$/.exec(text)?.[1];
   return owner === undefined || OWNER.test(owner);
 }
 
