@@ -30,6 +30,8 @@ export async function openTar(label: string, content: AsyncIterable<Buffer>, lim
     for await (const entry of parser) {
       const { name, type, size = 0 } = entry.header;
       const path = name.replace(/^(\.\/)+/, '');
+      // tar-stream 3.2.2 passes on a size it cannot read as null and then waits for ever for the entry to end.
+      if (!Number.isSafeInteger(size) || size < 0) throw refuse(label, 'a header of it is damaged');
       count++;
       total += size;
       if (count > limits.maxEntries) throw refuse(label, `it has more than ${limits.maxEntries} entries`);

@@ -53,6 +53,18 @@ test('a zip entry that begins behind the end of the file is refused', async () =
   await expect(openSource(file('offset.zip', zip))).rejects.toBeInstanceOf(AdviseError);
 });
 
+test('a tar whose header is damaged behind files is refused, and does not wait for ever', async () => {
+  const files = Array.from({ length: 17 }, (_, i) => ({ name: `a/${i}.csv`, data: 'x'.repeat(i === 7 ? 160_000 : 3_000) }));
+  const tar = tarOf(files);
+  // The size of the last entry begins with a byte that stands for no size.
+  const last = tar.lastIndexOf('a/16.csv');
+  tar[last + 124] = 0xb0;
+  let sum = 0;
+  for (let i = 0; i < 512; i++) sum += i >= 148 && i < 156 ? 32 : tar[last + i]!;
+  tar.write(`${sum.toString(8).padStart(6, '0')}\0 `, last + 148, 'latin1');
+  await expect(openSource(file('damaged.tar', tar))).rejects.toBeInstanceOf(AdviseError);
+});
+
 test('a tar that breaks off while a file is written leaves nothing behind', async () => {
   const tar = tarOf([
     { name: 'a.json', data: 'x'.repeat(5_000) },
