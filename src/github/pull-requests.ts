@@ -127,7 +127,8 @@ interface RunLike {
   head_repository: { id: number; owner: { login: string } | null } | null;
 }
 
-function toRun(run: RunLike): RunRef {
+/** A run as GitHub tells it, in an event or an answer. */
+export function toRun(run: RunLike): RunRef {
   return {
     id: run.id,
     attempt: run.run_attempt ?? 1,

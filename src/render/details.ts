@@ -129,13 +129,17 @@ function isShell(example: string): boolean {
 }
 
 /** Hosts a reference may lead to. */
-export const REFERENCE_HOSTS =
+const REFERENCE_HOSTS =
   /^([\w-]+\.)*(hiascend\.com|huawei\.com|pytorch\.org|python\.org|github\.com|gitee\.com|gitcode\.com|mindspore\.cn|arxiv\.org|readthedocs\.io)$/;
+
+/** True for an address on a known host that holds nothing unusual. */
+export function isKnownReference(url: string): boolean {
+  return URL.canParse(url) && /^https:\/\/[\w.-]+[\w\-./?#=&%~+:@]*$/.test(url) && REFERENCE_HOSTS.test(new URL(url).hostname);
+}
 
 /** A reference is a link only to a known host; anything else is shown as it is. */
 function reference(url: string): SafeMarkdown {
-  const known = URL.canParse(url) && /^https:\/\/[\w.-]+[\w\-./?#=&%~+:@]*$/.test(url) && REFERENCE_HOSTS.test(new URL(url).hostname);
-  return known ? link(plain(decoded(url).slice('https://'.length)), url) : code(url);
+  return isKnownReference(url) ? link(plain(decoded(url).slice('https://'.length)), url) : code(url);
 }
 
 /** An address as people read it; as it stands when its escapes are broken. */

@@ -1,4 +1,5 @@
 import type { JobFacts } from '../facts/job/index.ts';
+import { arrivalError } from '../facts/job/lateness.ts';
 
 /** Groups, columns and ranks that a picture can show. */
 const GROUPS = 4;
@@ -61,7 +62,7 @@ function groupView(job: JobFacts, list: readonly JobFacts['arrivals'][number][])
     const worst = some.reduce((a, b) => (b.skew > a.skew ? b : a));
     const sorted = [...worst.arrive].sort((a, b) => a - b);
     const middle = sorted[(sorted.length - 1) >> 1]!;
-    const error = 3 * Math.max(20_000, ...worst.ranks.map((r) => job.clock.mad[r] || 0));
+    const error = arrivalError(job, worst.ranks);
     return {
       op: job.matches[worst.match]!.op,
       step: worst.step,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { AdviseError } from '../../base/errors.ts';
 import type { RepositoryRef } from '../../github/client.ts';
-import type { RunRef } from '../../github/pull-requests.ts';
+import { type RunRef, toRun } from '../../github/pull-requests.ts';
 
 const Repo = z.object({ id: z.number(), html_url: z.string() });
 const Pull = z.object({
@@ -83,22 +83,7 @@ export function readPlace(env: Readonly<Record<string, string | undefined>>): Pl
             headHtmlUrl: pull.head.repo?.html_url ?? null,
             fromFork: pull.head.repo?.id !== pull.base.repo.id,
           },
-    trigger:
-      run === undefined
-        ? null
-        : {
-            id: run.id,
-            attempt: run.run_attempt,
-            name: run.name ?? '',
-            path: run.path.split('@', 1)[0] ?? '',
-            event: run.event,
-            htmlUrl: run.html_url,
-            headSha: run.head_sha,
-            headBranch: run.head_branch,
-            headOwner: run.head_repository?.owner?.login ?? null,
-            headRepoId: run.head_repository?.id ?? null,
-            listed: [],
-          },
+    trigger: run === undefined ? null : toRun(run),
     defaultBranch: event.repository?.default_branch ?? null,
     temp: need('RUNNER_TEMP'),
   };

@@ -38,6 +38,11 @@ export interface Culprit {
   readonly peers: readonly number[];
 }
 
+/** Arrivals of these ranks that differ by less cannot be told apart, ns. */
+export function arrivalError(job: JobFacts, ranks: readonly number[]): number {
+  return 3 * Math.max(20_000, ...ranks.map((r) => job.clock.mad[r] || 0));
+}
+
 const known = new WeakMap<JobFacts, Lateness>();
 
 export function lateness(job: JobFacts): Lateness {
@@ -69,7 +74,7 @@ function compute(job: JobFacts): Lateness {
     if (match.p2p || match.complete === false || a.ranks.some((r) => stageOf[r] !== stage)) continue;
     if (job.steps.used.length > 0 && a.step !== null && !used.has(a.step)) continue;
     total++;
-    const error = 3 * Math.max(20_000, ...a.ranks.map((r) => job.clock.mad[r] || 0));
+    const error = arrivalError(job, a.ranks);
     if (a.skew <= error) continue;
     const sorted = [...a.arrive].sort((x, y) => x - y);
     const reference = sorted[(sorted.length - 1) >> 1]!;

@@ -1,5 +1,5 @@
 import type { Finding, Location, Recommendation, Report } from '../../model/report.ts';
-import { diffLines, editPlace, evidenceSource, findingFacts, namesSource, type Places, REFERENCE_HOSTS, sureText } from '../details.ts';
+import { diffLines, editPlace, evidenceSource, findingFacts, isKnownReference, namesSource, type Places, sureText } from '../details.ts';
 import { proofOf } from '../proof.ts';
 import { costsTime, isAcknowledged, type NumberedFinding, numberFindings, sentence } from '../standing.ts';
 import { word } from '../words.ts';
@@ -44,8 +44,7 @@ function change(of: Recommendation, report: Report, places: Places): Markup {
 }
 
 function reference(url: string): Markup {
-  const known = URL.canParse(url) && /^https:\/\/[\w.-]+[\w\-./?#=&%~+:@]*$/.test(url) && REFERENCE_HOSTS.test(new URL(url).hostname);
-  return known
+  return isKnownReference(url)
     ? html`<a rel="noreferrer" href="${text(url, 2000)}">${text(url.slice('https://'.length))}</a> `
     : html`<code>${text(url)}</code> `;
 }

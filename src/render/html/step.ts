@@ -3,27 +3,16 @@ import { breakdownLine } from '../details.ts';
 import { formatTime } from '../figures.ts';
 import { representativeRows, rowMs } from '../standing.ts';
 import { word } from '../words.ts';
-import { figure, type Kind, table } from './figure.ts';
+import { figure, table } from './figure.ts';
 import { heatMap } from './heat-map.ts';
 import { html, type Markup, prose, text } from './markup.ts';
+import { timeParts } from './time-parts.ts';
 
 /** Ranks drawn as bars of their own; of more, the worst and the median. */
 const BARS = 64;
 const WORST = 16;
 /** Rows of the table in the file; report.json has all. */
 const ROWS = 512;
-
-function parts(row: BreakdownRow): { kind: Kind; ms: number }[] {
-  const computing = Math.max(0, row.computingMs ?? 0);
-  const exposed = Math.max(0, row.exposedCommunicationMs ?? 0);
-  const bubble = Math.min(exposed, Math.max(0, row.bubbleMs ?? 0));
-  return [
-    { kind: 'computing', ms: computing },
-    { kind: 'exposed', ms: exposed - bubble },
-    { kind: 'bubble', ms: bubble },
-    { kind: 'idle', ms: Math.max(0, rowMs(row)! - computing - exposed) },
-  ];
-}
 
 function bars(rows: readonly BreakdownRow[], report: Report): Markup {
   const longest = Math.max(...rows.map((row) => rowMs(row)!), report.job.stepTimeMs ?? 0);
@@ -33,7 +22,7 @@ function bars(rows: readonly BreakdownRow[], report: Report): Markup {
     (row) =>
       html`<div class="rank"><span class="who">${text(row.rank === null ? '–' : String(row.rank))}</span><div class="track">${
         rule === null ? null : html`<u style="left:${percent(rule)}%"></u>`
-      }<div class="bar">${parts(row).map(({ kind, ms }) =>
+      }<div class="bar">${timeParts(row).map(({ kind, ms }) =>
         ms <= 0 ? null : html`<span class="k-${text(kind)}" style="width:${percent(ms)}%" title="${text(formatTime(ms))}"></span>`,
       )}</div></div><span class="n">${text(formatTime(rowMs(row)!))}</span></div>`,
   )}</div>`;

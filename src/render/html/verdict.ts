@@ -9,7 +9,6 @@ import {
   numberFindings,
   paceRow,
   ranksPhrase,
-  rowMs,
   sentence,
   shapeOf,
   totalSentence,
@@ -19,6 +18,7 @@ import { word } from '../words.ts';
 import type { Kind } from './figure.ts';
 import { idleRows, kindOfIdle } from './idle.ts';
 import { html, type Markup, prose, text, toFinding } from './markup.ts';
+import { timeParts } from './time-parts.ts';
 
 /** A part of the step of the pace-setting rank, ms. The parts add up to the step. */
 export interface StepPart {
@@ -32,16 +32,11 @@ export function stepParts(report: Report): StepPart[] {
   const { lang } = report;
   const row = paceRow(report);
   if (row === null) return [];
-  const computing = Math.max(0, row.computingMs ?? 0);
-  const exposed = Math.max(0, row.exposedCommunicationMs ?? 0);
-  const bubble = Math.min(exposed, Math.max(0, row.bubbleMs ?? 0));
-  const idle = Math.max(0, rowMs(row)! - computing - exposed);
-  const parts: StepPart[] = [
-    { kind: 'computing', name: word('time.computing', lang), ms: computing },
-    { kind: 'exposed', name: word('time.exposed', lang), ms: exposed - bubble },
-    { kind: 'bubble', name: word('time.bubble', lang), ms: bubble },
-  ];
-  let left = idle;
+  const whole = timeParts(row);
+  const parts: StepPart[] = whole
+    .filter(({ kind }) => kind !== 'idle')
+    .map(({ kind, ms }) => ({ kind, name: word(`time.${kind}`, lang), ms }));
+  let left = whole.find(({ kind }) => kind === 'idle')!.ms;
   for (const { cause, ms } of idleOf(report, row)) {
     if (cause === 'unexplained') continue;
     const part = Math.min(left, ms);
