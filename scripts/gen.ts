@@ -10,9 +10,12 @@ import { INPUTS, OUTPUTS, variableOf } from '../src/app/action/inputs.ts';
 import { VARIABLES } from '../src/app/env.ts';
 import { COMMANDS } from '../src/commands/table.ts';
 import { ConfigSchema, GateConfig, JobEntry, MuteConfig } from '../src/config/schema.ts';
+import type { Capability } from '../src/model/facts.ts';
+import { LANGS, type Lang } from '../src/model/lang.ts';
 import { Report } from '../src/model/report.ts';
-import type { Rule } from '../src/model/rule.ts';
+import type { Rule, RuleOption } from '../src/model/rule.ts';
 import { HOLDINGS, sqlName } from '../src/store/holdings.ts';
+import { exampleText } from './rule-example.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const check = process.argv.includes('--check');
@@ -62,49 +65,135 @@ function cell(text: string): string {
   return text.replaceAll('|', '\\|').replace(/\s+/g, ' ');
 }
 
-const REQUIRED = ['What it measures', 'Why it costs', 'How to fix', 'When not to use it'];
+/** Words of the generated pages; the prose of a rule is written in both languages beside it. */
+const PAGES = {
+  en: {
+    headings: ['What it measures', 'Why it costs', 'How to fix', 'When not to use it'],
+    head: ['category', 'maturity', 'needs', 'remedies'],
+    thresholds: 'Thresholds',
+    none: 'None.',
+    set: (id: string) => `Set them in \`.github/npu-advisor.yml\` under \`thresholds: { ${id}: { … } }\`.`,
+    columns: ['name', 'default', 'unit', 'what', 'why this value'],
+    nothing: 'nothing',
+    comma: ', ',
+    other: '[中文]',
+    index: 'Rules',
+    list: ['rule', 'category', 'finds', 'needs'],
+  },
+  zh: {
+    headings: ['检查什么', '为何耗时', '怎么改', '何时不适用'],
+    head: ['类别', '成熟度', '所需数据', '改法'],
+    thresholds: '阈值',
+    none: '无。',
+    set: (id: string) => `在 \`.github/npu-advisor.yml\` 中设置：\`thresholds: { ${id}: { … } }\`。`,
+    columns: ['名称', '默认值', '单位', '含义', '取值理由'],
+    nothing: '无',
+    comma: '、',
+    other: '[English]',
+    index: '检查项',
+    list: ['检查项', '类别', '检查什么', '所需数据'],
+  },
+} as const;
 
-/** Page of one rule: metadata and thresholds from the unit, prose from its doc.md. */
-function rulePage(rule: Rule): string {
-  const prose = readFileSync(join(root, 'src/rules', rule.id, 'doc.md'), 'utf8').trim();
-  for (const heading of REQUIRED) {
-    if (!prose.includes(`## ${heading}\n`)) throw new Error(`src/rules/${rule.id}/doc.md has no "## ${heading}"`);
+const CHINESE: Readonly<Record<Rule['category'] | Rule['maturity'] | RuleOption['unit'] | Capability, string>> = {
+  data: '数据加载',
+  host: 'Host',
+  compute: '计算',
+  communication: '通信',
+  memory: '内存',
+  capture: '采集',
+  code: '代码',
+  comparison: '对比',
+  stable: '稳定',
+  preview: '预览',
+  share: '比例',
+  ms: 'ms',
+  count: '次数',
+  steps: '迭代标记',
+  'step-times': '迭代耗时',
+  'host-ops': 'Host 算子',
+  launches: '下发',
+  kernels: 'kernel',
+  'kernel-types': 'kernel 类型',
+  'kernel-cores': '加速器核',
+  pipes: '流水计数器',
+  'l2-hits': 'L2 命中率',
+  frequency: '频率',
+  formats: '输入格式',
+  collectives: '集合通信',
+  'collective-ids': '集合通信序号',
+  'cann-calls': 'CANN 调用',
+  stacks: '调用栈',
+};
+
+function named(name: keyof typeof CHINESE, lang: Lang): string {
+  return lang === 'en' ? name : CHINESE[name];
+}
+
+function row(cells: readonly string[]): string {
+  return `| ${cells.join(' | ')} |`;
+}
+
+/** Page of one rule: metadata and thresholds from the unit, prose from its doc.md or doc.zh.md. */
+function rulePage(rule: Rule, lang: Lang): string {
+  const page = PAGES[lang];
+  const file = `src/rules/${rule.id}/${lang === 'en' ? 'doc.md' : 'doc.zh.md'}`;
+  const prose = readFileSync(join(root, file), 'utf8').trim();
+  for (const heading of page.headings) {
+    if (!prose.includes(`## ${heading}\n`)) throw new Error(`${file} has no "## ${heading}"`);
   }
-  const options = Object.entries(rule.options).map(
-    ([name, o]) => `| \`${name}\` | ${o.default} | ${o.unit} | ${cell(o.description.en)} | ${cell(o.why)} |`,
+  const options = Object.entries(rule.options).map(([name, o]) =>
+    row([`\`${name}\``, String(o.default), named(o.unit, lang), cell(o.description[lang]), cell(o.why[lang])]),
   );
+  const needs = rule.needs.map((need) => named(need, lang)).join(page.comma) || page.nothing;
+  const remedies = rule.remedies.map((r) => `\`${r}\``).join(page.comma);
+  const twin = lang === 'en' ? `../zh/rules/${rule.id}.md` : `../../rules/${rule.id}.md`;
+  const title = lang === 'en' ? `${rule.title.en}. (${rule.title.zh})` : `${rule.title.zh}。`;
   return `<!-- ${HEADER} src/rules/${rule.id}. Do not edit. -->
 # \`${rule.id}\`
 
-${rule.title.en}. (${rule.title.zh})
+${page.other}(${twin})
 
-| category | maturity | needs | remedies |
+${title}
+
+${row(page.head)}
 |---|---|---|---|
-| ${rule.category} | ${rule.maturity} | ${rule.needs.join(', ') || 'nothing'} | ${rule.remedies.map((r) => `\`${r}\``).join(', ')} |
+${row([named(rule.category, lang), named(rule.maturity, lang), needs, remedies])}
 
 ${prose}
-
-## Thresholds
+${exampleText(root, rule.id, lang)}
+## ${page.thresholds}
 
 ${
   options.length === 0
-    ? 'None.'
-    : `Set them in \`.github/npu-advisor.yml\` under \`thresholds: { ${rule.id}: { … } }\`.
+    ? page.none
+    : `${page.set(rule.id)}
 
-| name | default | unit | what | why this value |
+${row(page.columns)}
 |---|--:|---|---|---|
 ${options.join('\n')}`
 }
 `;
 }
 
-function rulesIndex(rules: readonly Rule[]): string {
+function rulesIndex(rules: readonly Rule[], lang: Lang): string {
+  const page = PAGES[lang];
+  const rows = rules.map((r) =>
+    row([
+      `[\`${r.id}\`](${r.id}.md)`,
+      named(r.category, lang),
+      cell(r.title[lang]),
+      r.needs.map((need) => named(need, lang)).join(page.comma) || page.nothing,
+    ]),
+  );
   return `<!-- ${HEADER} src/rules. Do not edit. -->
-# Rules
+# ${page.index}
 
-| rule | category | finds | needs |
+${page.other}(${lang === 'en' ? '../zh/rules/README.md' : '../../rules/README.md'})
+
+${row(page.list)}
 |---|---|---|---|
-${rules.map((r) => `| [\`${r.id}\`](${r.id}.md) | ${r.category} | ${cell(r.title.en)} | ${r.needs.join(', ') || 'nothing'} |`).join('\n')}
+${rows.join('\n')}
 `;
 }
 
@@ -358,12 +447,15 @@ put('src/rules/index.ts', rulesRegistry(ruleIds));
 put('src/remedies/index.ts', remediesRegistry(remedyIds));
 
 const { RULES } = (await import('../src/rules/index.ts')) as { RULES: readonly Rule[] };
-for (const rule of RULES) put(`docs/rules/${rule.id}.md`, rulePage(rule));
-put('docs/rules/README.md', rulesIndex(RULES));
-for (const file of existsSync(join(root, 'docs/rules')) ? readdirSync(join(root, 'docs/rules')) : []) {
-  if (file === 'README.md' || ruleIds.includes(file.replace(/\.md$/, ''))) continue;
-  stale.push(`docs/rules/${file} (no such rule)`);
-  if (!check) rmSync(join(root, 'docs/rules', file));
+for (const lang of LANGS) {
+  const folder = lang === 'en' ? 'docs/rules' : 'docs/zh/rules';
+  for (const rule of RULES) put(`${folder}/${rule.id}.md`, rulePage(rule, lang));
+  put(`${folder}/README.md`, rulesIndex(RULES, lang));
+  for (const file of existsSync(join(root, folder)) ? readdirSync(join(root, folder)) : []) {
+    if (file === 'README.md' || ruleIds.includes(file.replace(/\.md$/, ''))) continue;
+    stale.push(`${folder}/${file} (no such rule)`);
+    if (!check) rmSync(join(root, folder, file));
+  }
 }
 put('docs/commands.md', commandsPage());
 put('docs/config.md', configPage());

@@ -18,7 +18,7 @@ export function listRules(format: string, lang: Lang): string {
       options: Object.fromEntries(
         Object.entries(r.options).map(([name, o]) => [
           name,
-          { default: o.default, unit: o.unit, min: o.min, max: o.max, description: o.description[lang], why: o.why },
+          { default: o.default, unit: o.unit, min: o.min, max: o.max, description: o.description[lang], why: o.why[lang] },
         ]),
       ),
     }));
@@ -39,11 +39,16 @@ export async function explainRule(id: string, lang: Lang): Promise<string> {
     );
     throw new AdviseError('unknown-rule', `there is no rule "${id}"`, near === null ? 'See npu-advise rules.' : `Did you mean ${near}?`);
   }
-  const doc = await readFile(new URL(`../../docs/rules/${id}.md`, import.meta.url), 'utf8').catch(() => null);
+  const folder = lang === 'en' ? 'docs/rules' : 'docs/zh/rules';
+  const doc = await readFile(new URL(`../../${folder}/${id}.md`, import.meta.url), 'utf8').catch(() => null);
   return doc ?? describe(rule, lang);
 }
 
 function describe(rule: Rule, lang: Lang): string {
-  const options = Object.entries(rule.options).map(([name, o]) => `  ${name} = ${o.default} (${o.unit}): ${o.description[lang]}; ${o.why}`);
-  return `${rule.id}: ${rule.title[lang]}\n${options.join('\n')}\n`;
+  const options = Object.entries(rule.options).map(([name, o]) =>
+    lang === 'en'
+      ? `  ${name} = ${o.default} (${o.unit}): ${o.description.en}; ${o.why.en}`
+      : `  ${name} = ${o.default}（${o.unit}）：${o.description.zh}；${o.why.zh}`,
+  );
+  return `${rule.id}${lang === 'en' ? ': ' : '：'}${rule.title[lang]}\n${options.join('\n')}\n`;
 }

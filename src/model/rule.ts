@@ -15,7 +15,8 @@ export interface RuleOption {
   readonly min: number;
   readonly max: number;
   readonly description: L10n;
-  readonly why: string;
+  /** Why this value. */
+  readonly why: L10n;
 }
 
 export type OptionValues<O extends Record<string, RuleOption>> = { readonly [K in keyof O]: number };

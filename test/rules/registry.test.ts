@@ -52,7 +52,8 @@ describe.each(RULES.map((rule) => [rule.id, rule] as const))('%s', (id, rule) =>
     for (const [name, option] of Object.entries(rule.options)) {
       expect(option.description.en, name).toMatch(/\S/);
       expect(option.description.zh, name).toMatch(/[\u4e00-\u9fff]/);
-      expect(option.why.length, name).toBeGreaterThan(20);
+      expect(option.why.en.length, name).toBeGreaterThan(20);
+      expect(option.why.zh, name).toMatch(/[\u4e00-\u9fff]/);
       expect(option.default, name).toBeGreaterThanOrEqual(option.min);
       expect(option.default, name).toBeLessThanOrEqual(option.max);
       expect(option.min, name).toBeLessThan(option.max);

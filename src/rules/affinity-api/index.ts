@@ -1,4 +1,5 @@
-import { fuse, fusedNs, perStep, savedNs, sharers } from '../../facts/job/fusion.ts';
+import { sharers } from '../../facts/job/culprits.ts';
+import { fuse, fusedNs, perStep, savedNs } from '../../facts/job/fusion.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
 import { spokesman } from '../../facts/job/kernels.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
@@ -119,7 +120,10 @@ export default defineRule({
         en: 'smallest gain of one formula that is reported, as a share of the step',
         zh: '单个公式可报告的最小收益，占迭代耗时的比例',
       },
-      why: 'below 2 % of a step a change cannot be told from noise, and each replacement has to be checked for its rounding',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise, and each replacement has to be checked for its rounding',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分；且每处替换都要核对舍入',
+      },
     },
   },
   remedies: ['use-affinity-api'],

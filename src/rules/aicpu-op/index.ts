@@ -1,3 +1,4 @@
+import { sharers } from '../../facts/job/culprits.ts';
 import {
   changedDurations,
   coreTime,
@@ -44,7 +45,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest AI CPU time reported, as a share of the step', zh: '可报告的最小 AI CPU 耗时，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
     minMs: {
       default: 0.3,
@@ -52,7 +56,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest AI CPU time reported', zh: '可报告的最小 AI CPU 耗时' },
-      why: 'a few kernels of about 100 µs each, which real captures of healthy jobs show for scalars',
+      why: {
+        en: 'a few kernels of about 100 µs each, which real captures of healthy jobs show for scalars',
+        zh: '相当于几个约 100 µs 的 kernel，实际采集的健康作业中对标量操作也会出现',
+      },
     },
   },
   remedies: ['avoid-aicpu'],
@@ -62,7 +69,7 @@ export default defineRule({
     const all = rankGroups(job, isCpuOp);
     const ms = msByRank(job, all);
     const floor = Math.max(options.minShare * step, options.minMs);
-    const ranks = ms.flatMap((v, r) => (v >= floor ? [r] : []));
+    const ranks = sharers(ms, floor);
     const most = Math.max(0, ...ms);
     if (ranks.length === 0) {
       const bodies = msByRank(

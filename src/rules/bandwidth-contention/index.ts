@@ -70,7 +70,10 @@ export default defineRule({
       min: 1,
       max: 1_000,
       description: { en: 'times as long as calls of the same size by themselves', zh: '耗时是独自进行的相同大小通信的多少倍' },
-      why: 'sharing memory bandwidth with kernels costs up to 1.3 times anywhere; half as much again is more than that',
+      why: {
+        en: 'sharing memory bandwidth with kernels costs up to 1.3 times anywhere; half as much again is more than that',
+        zh: '与 kernel 共用显存带宽，通常最多变为 1.3 倍；1.5 倍已超出这一范围',
+      },
     },
     minShare: {
       default: 0.02,
@@ -78,7 +81,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest extra time reported, as a share of the step', zh: '可报告的最小多出耗时，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
   },
   remedies: ['ease-contention'],

@@ -1,5 +1,6 @@
 import { union } from '../../base/intervals.ts';
-import { biasCaveat, idleMs, quoted, ranksAbove } from '../../facts/job/host-time.ts';
+import { ranksAbove } from '../../facts/job/culprits.ts';
+import { biasCaveat, idleMs, quoted } from '../../facts/job/host-time.ts';
 import { dataConfidence, medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
 import { defineRule } from '../../model/rule.ts';
 import type { Removal } from '../../replay/replay.ts';
@@ -17,7 +18,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest idle time reported, as a share of the step', zh: '可报告的最小空闲，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
     minMs: {
       default: 0.5,
@@ -25,7 +29,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest idle time reported', zh: '可报告的最小空闲' },
-      why: 'taking a batch apart and naming its parts takes some 0.1 ms in any loop',
+      why: {
+        en: 'taking a batch apart and naming its parts takes some 0.1 ms in any loop',
+        zh: '任何训练循环拆分 batch 都要约 0.1 ms',
+      },
     },
   },
   remedies: ['prepare-batch-in-workers'],

@@ -1,4 +1,5 @@
 import { coresOf } from '../../facts/job/cores.ts';
+import { sharers } from '../../facts/job/culprits.ts';
 import { changedDurations, msByRank, type RankGroup, rankGroups, spokesman } from '../../facts/job/kernels.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
 import { LONG_KERNEL } from '../../facts/job/pipes.ts';
@@ -32,7 +33,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest possible gain reported, as a share of the step', zh: '可报告的最小收益上限，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
     maxFill: {
       default: 0.8,
@@ -40,7 +44,10 @@ export default defineRule({
       min: 0.05,
       max: 1,
       description: { en: 'a kernel that uses a larger part of the cores is fine', zh: '使用核数超过该比例时视为正常' },
-      why: '43 of 48 and 16 of 20 blocks are usual in healthy captures; the last block is never full anyway',
+      why: {
+        en: '43 of 48 and 16 of 20 blocks are usual in healthy captures; the last block is never full anyway',
+        zh: '健康的采集中常见 48 核用 43、20 核用 16；最后一个 Block 本来就不满',
+      },
     },
   },
   remedies: ['tune-kernel'],
@@ -74,7 +81,7 @@ export default defineRule({
     });
     const gain = (of: RankGroup): number => of.ms * (1 - fill(of));
     const ms = msByRank(job, sparse, gain);
-    const ranks = ms.flatMap((v, r) => (v >= options.minShare * step ? [r] : []));
+    const ranks = sharers(ms, options.minShare * step);
     if (ranks.length === 0) {
       return {
         outcome: 'pass',

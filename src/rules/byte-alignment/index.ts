@@ -67,7 +67,10 @@ export default defineRule({
       min: 1,
       max: 1_000,
       description: { en: 'times as long as aligned packets of like size', zh: '耗时是大小相近的对齐数据包的多少倍' },
-      why: 'in real captures packets that are not aligned take 1.08 to 1.22 times as long, on 2 % of the link time: only slower ones that matter count',
+      why: {
+        en: 'in real captures packets that are not aligned take 1.08 to 1.22 times as long, on 2 % of the link time: only slower ones that matter count',
+        zh: '实际采集中，未对齐的数据包耗时为 1.08～1.22 倍，占链路时间的 2%：只有更慢且有影响的才计入',
+      },
     },
     minShare: {
       default: 0.02,
@@ -75,7 +78,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest loss reported, as a share of the step', zh: '可报告的最小损失，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
   },
   remedies: ['align-messages'],

@@ -1,3 +1,4 @@
+import { sharers } from '../../facts/job/culprits.ts';
 import { spokesman } from '../../facts/job/kernels.ts';
 import { dataConfidence, medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
 import { defineRule, type RawEvidence, type RawFinding } from '../../model/rule.ts';
@@ -16,7 +17,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest removable cast time reported, as a share of the step', zh: '可报告的最小可消除转换，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
     minMs: {
       default: 0.3,
@@ -24,7 +28,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest removable cast time reported', zh: '可报告的最小可消除转换' },
-      why: 'a dozen casts of a small tensor, which nobody would look for',
+      why: {
+        en: 'a dozen casts of a small tensor, which nobody would look for',
+        zh: '相当于对小张量做十几次转换，不值得查找',
+      },
     },
     minCount: {
       default: 3,
@@ -32,7 +39,10 @@ export default defineRule({
       min: 1,
       max: 100_000,
       description: { en: 'fewest removable casts per step', zh: '每迭代最少可消除的转换次数' },
-      why: 'one cast at the edge of a model belongs to its inputs or its loss',
+      why: {
+        en: 'one cast at the edge of a model belongs to its inputs or its loss',
+        zh: '模型边缘的一次转换属于输入或 loss',
+      },
     },
   },
   remedies: ['drop-casts'],
@@ -56,7 +66,7 @@ export default defineRule({
       const isPair = kind === 'pair';
       const ms = job.ranks.map((_, r) => (seen.includes(r) ? perStep(r, (s) => (isPair ? s.removableNs : s.repeatedNs) / 1e6) : 0));
       const count = job.ranks.map((_, r) => (seen.includes(r) ? perStep(r, (s) => (isPair ? s.removable : s.repeated).length) : 0));
-      const ranks = seen.filter((r) => ms[r]! >= floor && count[r]! >= options.minCount);
+      const ranks = sharers(ms, floor).filter((r) => count[r]! >= options.minCount);
       if (ranks.length === 0) continue;
       const top = spokesman(job, ms, ranks);
       const facts = job.ranks[top]!;

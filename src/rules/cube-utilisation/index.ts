@@ -1,4 +1,5 @@
 import { isMatmul, misaligned } from '../../facts/job/alignment.ts';
+import { sharers } from '../../facts/job/culprits.ts';
 import { changedDurations, msByRank, type RankGroup, rankGroups, spokesman } from '../../facts/job/kernels.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
 import { boundness, isMeasured, LONG_KERNEL } from '../../facts/job/pipes.ts';
@@ -18,7 +19,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest possible gain reported, as a share of the step', zh: '可报告的最小收益上限，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
     maxBound: {
       default: 0.9,
@@ -29,7 +33,10 @@ export default defineRule({
         en: 'a product whose busiest pipe is at least this near its limit is fine',
         zh: '最忙流水线达到其上限的该比例时视为正常',
       },
-      why: 'the rest is start and end of the kernel, which no shape removes',
+      why: {
+        en: 'the rest is start and end of the kernel, which no shape removes',
+        zh: '其余部分是 kernel 的启动与收尾，任何 shape 都无法消除',
+      },
     },
   },
   remedies: ['align-shapes'],
@@ -48,7 +55,7 @@ export default defineRule({
     /** At its limit the busiest pipe would need this part of the time; all other time is waiting. */
     const gain = (p: RankGroup): number => p.ms * (1 - boundness(p.group).of);
     const ms = msByRank(job, loose, gain);
-    const ranks = ms.flatMap((v, r) => (v >= options.minShare * step ? [r] : []));
+    const ranks = sharers(ms, options.minShare * step);
     if (ranks.length === 0) {
       const top = spokesman(
         job,

@@ -16,7 +16,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest stall reported, as a share of the step', zh: '可报告的最小等待，占迭代耗时的比例' },
-      why: 'unchanged jobs vary by up to a few percent between runs; 2 % is advice, not a gate',
+      why: {
+        en: 'unchanged jobs vary by up to a few percent between runs; 2 % is advice, not a gate',
+        zh: '未改动的作业，各次运行之间也会相差百分之几；2% 用于建议，不是门禁',
+      },
     },
     minMs: {
       default: 0.5,
@@ -24,7 +27,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest stall reported', zh: '可报告的最小等待' },
-      why: 'a fetch that finds its batch ready takes 0.2 ms; below 0.5 ms there is nothing to gain',
+      why: {
+        en: 'a fetch that finds its batch ready takes 0.2 ms; below 0.5 ms there is nothing to gain',
+        zh: 'batch 已就绪时取数需 0.2 ms；低于 0.5 ms 没有收益',
+      },
     },
     intermittentShare: {
       default: 0.05,
@@ -32,7 +38,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'stall of a single step that counts as intermittent', zh: '单个迭代的间歇等待，占迭代耗时的比例' },
-      why: 'one slow file or a worker restart shows in some steps only; 5 % keeps ordinary variance out',
+      why: {
+        en: 'one slow file or a worker restart shows in some steps only; 5 % keeps ordinary variance out',
+        zh: '个别慢文件或 worker 重启只影响部分迭代；5% 可排除正常波动',
+      },
     },
   },
   remedies: ['dataloader-workers', 'mindspore-dataset-workers'],

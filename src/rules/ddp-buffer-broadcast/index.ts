@@ -64,7 +64,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest broadcast time reported, as a share of the step', zh: '可报告的最小广播耗时，占迭代耗时的比例' },
-      why: 'the change is one keyword, so half the usual floor is worth a line',
+      why: {
+        en: 'the change is one keyword, so half the usual floor is worth a line',
+        zh: '改动只是一个参数，因此取通常下限的一半',
+      },
     },
     minMs: {
       default: 0.5,
@@ -72,7 +75,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest broadcast time reported', zh: '可报告的最小广播耗时' },
-      why: 'below 0.5 ms per step there is nothing to gain',
+      why: {
+        en: 'below 0.5 ms per step there is nothing to gain',
+        zh: '每迭代低于 0.5 ms 没有收益',
+      },
     },
   },
   remedies: ['broadcast-buffers-off'],

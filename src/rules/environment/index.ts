@@ -254,7 +254,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'time that shows what a setting does, as a share of the step', zh: '体现该设置影响的耗时，占迭代耗时的比例' },
-      why: 'a setting is blamed only where the profile shows its effect; a tenth of the step is no chance',
+      why: {
+        en: 'a setting is blamed only where the profile shows its effect; a tenth of the step is no chance',
+        zh: '只有 profile 体现其影响时才归因于设置；迭代的十分之一不会是偶然',
+      },
     },
   },
   remedies: ['set-environment'],

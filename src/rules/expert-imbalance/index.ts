@@ -108,7 +108,10 @@ export default defineRule({
       min: 1,
       max: 1_000,
       description: { en: 'busiest rank over the mean of its expert group', zh: '最忙的卡与专家组平均值之比' },
-      why: 'routing is never even; load-balancing losses keep it within some 10 %',
+      why: {
+        en: 'routing is never even; load-balancing losses keep it within some 10 %',
+        zh: '路由从来不会完全均匀；负载均衡损失可将其控制在约 10% 之内',
+      },
     },
     minShare: {
       default: 0.02,
@@ -116,7 +119,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest excess reported, as a share of the step', zh: '可报告的最小差值，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
   },
   remedies: ['expert-balance'],

@@ -23,7 +23,10 @@ export default defineRule({
       min: 0.01,
       max: 1,
       description: { en: 'smallest drop of the busy frequency reported', zh: '可报告的最小降频幅度（AI Core 忙时）' },
-      why: 'one or two steps of the clock; a smaller drop moves no step by more than its noise',
+      why: {
+        en: 'one or two steps of the clock; a smaller drop moves no step by more than its noise',
+        zh: '相当于频率的一两个步进；更小的降幅对迭代的影响不超过噪声',
+      },
     },
     minShare: {
       default: 0.02,
@@ -31,7 +34,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest extra kernel time reported, as a share of the step', zh: '可报告的最小额外耗时，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
   },
   remedies: ['check-frequency'],

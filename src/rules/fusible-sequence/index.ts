@@ -1,4 +1,5 @@
-import { fuse, fusedNs, perStep, savedNs, sharers } from '../../facts/job/fusion.ts';
+import { sharers } from '../../facts/job/culprits.ts';
+import { fuse, fusedNs, perStep, savedNs } from '../../facts/job/fusion.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
 import { spokesman } from '../../facts/job/kernels.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
@@ -26,7 +27,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest possible gain reported, as a share of the step', zh: '可报告的最小收益上限，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
     minRepeats: {
       default: 5,
@@ -34,7 +38,10 @@ export default defineRule({
       min: 1,
       max: 100_000,
       description: { en: 'occurrences of the same chain in one step', zh: '单个迭代内相同算子链的最少出现次数' },
-      why: 'a chain seen five times belongs to a layer or a loop: one change pays off in all of them',
+      why: {
+        en: 'a chain seen five times belongs to a layer or a loop: one change pays off in all of them',
+        zh: '出现五次的链属于某层或某个循环：改一处，处处受益',
+      },
     },
   },
   remedies: ['fuse-chain'],

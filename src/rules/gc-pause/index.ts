@@ -54,7 +54,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest pause reported, as a share of the step', zh: '可报告的最小停顿，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
     minMs: {
       default: 0.5,
@@ -62,7 +65,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest pause reported', zh: '可报告的最小停顿' },
-      why: 'collections of the youngest objects take less and are part of running Python',
+      why: {
+        en: 'collections of the youngest objects take less and are part of running Python',
+        zh: '对最新一代对象的回收更短，属于 Python 的正常运行',
+      },
     },
   },
   remedies: ['gc-tuning'],

@@ -45,7 +45,10 @@ export default defineRule({
         en: 'smallest exposed time of needless collectives reported, as a share of the step',
         zh: '可报告的最小多余同步耗时，占迭代耗时的比例',
       },
-      why: 'the change keeps the numbers as they are, so half the usual floor is worth a line',
+      why: {
+        en: 'the change keeps the numbers as they are, so half the usual floor is worth a line',
+        zh: '改动不影响数值，因此取通常下限的一半',
+      },
     },
     minMs: {
       default: 0.5,
@@ -53,7 +56,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest exposed time reported', zh: '可报告的最小多余同步耗时' },
-      why: 'below 0.5 ms per step there is nothing to gain',
+      why: {
+        en: 'below 0.5 ms per step there is nothing to gain',
+        zh: '每迭代低于 0.5 ms 没有收益',
+      },
     },
   },
   remedies: ['no-sync-accumulation'],

@@ -47,7 +47,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest gain reported, as a share of the step', zh: '可报告的最小收益，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
   },
   remedies: ['place-groups'],

@@ -1,5 +1,6 @@
 import { union } from '../../base/intervals.ts';
-import { biasCaveat, costOf, idleMs, quoted, ranksAbove } from '../../facts/job/host-time.ts';
+import { ranksAbove } from '../../facts/job/culprits.ts';
+import { biasCaveat, costOf, idleMs, quoted } from '../../facts/job/host-time.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
 import type { RankFacts } from '../../model/facts.ts';
 import { defineRule, type RawEvidence } from '../../model/rule.ts';
@@ -34,7 +35,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest idle time reported, as a share of the step', zh: '可报告的最小空闲，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
     minMs: {
       default: 0.5,
@@ -42,7 +46,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest idle time reported', zh: '可报告的最小空闲' },
-      why: 'asking for a copy takes 0.1 ms however it is done; a handful of them is nothing to gain',
+      why: {
+        en: 'asking for a copy takes 0.1 ms however it is done; a handful of them is nothing to gain',
+        zh: '无论方式如何，发起一次拷贝需 0.1 ms；几次拷贝没有收益可言',
+      },
     },
   },
   remedies: ['batch-transfer'],

@@ -127,7 +127,10 @@ export default defineRule({
       min: 2,
       max: 1_000_000,
       description: { en: 'small collectives per step from which they are reported', zh: '每迭代小通信达到多少次才报告' },
-      why: 'a step has a dozen of them anyway: loss, norms, overflow flags',
+      why: {
+        en: 'a step has a dozen of them anyway: loss, norms, overflow flags',
+        zh: '一个迭代本来就有十几次：loss、范数、溢出标志',
+      },
     },
     minShare: {
       default: 0.02,
@@ -135,7 +138,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest start-up time reported, as a share of the step', zh: '可报告的最小启动耗时，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
   },
   remedies: ['bucket-size'],

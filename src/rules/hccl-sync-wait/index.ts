@@ -34,7 +34,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest waiting reported, as a share of the step', zh: '可报告的最小等待，占迭代耗时的比例' },
-      why: 'some skew is unavoidable; 3 % is the scale the vendor advisor calls low',
+      why: {
+        en: 'some skew is unavoidable; 3 % is the scale the vendor advisor calls low',
+        zh: '少量的到达差无法避免；3% 相当于厂商建议工具中的低级别',
+      },
     },
     minMs: {
       default: 1,
@@ -42,7 +45,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest waiting reported', zh: '可报告的最小等待' },
-      why: 'collectives of the same call end within 0.1 ms of each other; ten times that is safely real',
+      why: {
+        en: 'collectives of the same call end within 0.1 ms of each other; ten times that is safely real',
+        zh: '同一次集合通信在各卡上的结束时刻相差不超过 0.1 ms；十倍于此足以确定',
+      },
     },
   },
   remedies: ['find-late-rank'],

@@ -141,7 +141,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest wait for launches reported, as a share of the step', zh: '可报告的最小下发等待，占迭代耗时的比例' },
-      why: 'some launches are late in any step; from 10 % on the host sets the pace of a good part of it',
+      why: {
+        en: 'some launches are late in any step; from 10 % on the host sets the pace of a good part of it',
+        zh: '任何迭代都有部分下发来不及；达到 10% 时，迭代中相当一部分由 Host 决定步调',
+      },
     },
     minMs: {
       default: 1,
@@ -149,7 +152,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest wait for launches reported', zh: '可报告的最小下发等待' },
-      why: 'some 40 launches; less is not worth a change',
+      why: {
+        en: 'some 40 launches; less is not worth a change',
+        zh: '约 40 次下发；更少则不值得修改',
+      },
     },
   },
   remedies: ['launch-settings'],

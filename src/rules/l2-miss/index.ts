@@ -1,3 +1,4 @@
+import { sharers } from '../../facts/job/culprits.ts';
 import { msByRank, type RankGroup, rankGroups, spokesman } from '../../facts/job/kernels.ts';
 import { LONG_KERNEL } from '../../facts/job/pipes.ts';
 import { defineRule, type RawEvidence } from '../../model/rule.ts';
@@ -18,7 +19,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest time of such kernels reported, as a share of the step', zh: '可报告的最小耗时，占迭代耗时的比例' },
-      why: 'only a part of it can be gained by another order of the work: less is not worth a line',
+      why: {
+        en: 'only a part of it can be gained by another order of the work: less is not worth a line',
+        zh: '调整计算顺序只能省下其中一部分：更少则不值得列出',
+      },
     },
     ofUsual: {
       default: 0.5,
@@ -29,7 +33,10 @@ export default defineRule({
         en: 'hit rate, as a share of what kernels of this run usually reach, below which one is mentioned',
         zh: '命中率低于本次运行通常水平的该比例时给出提示',
       },
-      why: 'no documented rate is good or bad by itself; half of what the same run reaches elsewhere stands out',
+      why: {
+        en: 'no documented rate is good or bad by itself; half of what the same run reaches elsewhere stands out',
+        zh: '没有文档规定命中率多少为好；不到本次运行通常水平的一半已属突出',
+      },
     },
   },
   remedies: ['tune-kernel'],
@@ -46,7 +53,7 @@ export default defineRule({
         Math.max(of.group.pipes.mte2 || 0, of.group.pipes.mte3 || 0) >= MEMORY_BOUND,
     );
     const ms = msByRank(job, low);
-    const ranks = ms.flatMap((v, r) => (v >= options.minShare * step ? [r] : []));
+    const ranks = sharers(ms, options.minShare * step);
     if (ranks.length === 0) {
       return {
         outcome: 'pass',

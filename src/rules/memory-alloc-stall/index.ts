@@ -1,5 +1,6 @@
 import { union } from '../../base/intervals.ts';
-import { biasCaveat, costOf, idleMs, quoted, ranksAbove } from '../../facts/job/host-time.ts';
+import { ranksAbove } from '../../facts/job/culprits.ts';
+import { biasCaveat, costOf, idleMs, quoted } from '../../facts/job/host-time.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
 import type { RankFacts } from '../../model/facts.ts';
 import type { Message } from '../../model/lang.ts';
@@ -31,7 +32,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest idle time reported, as a share of the step', zh: '可报告的最小空闲，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
     minMs: {
       default: 0.5,
@@ -39,7 +43,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest idle time reported', zh: '可报告的最小空闲' },
-      why: 'one call of the driver takes some 0.1 ms; a warmed-up cache makes none',
+      why: {
+        en: 'one call of the driver takes some 0.1 ms; a warmed-up cache makes none',
+        zh: '一次驱动调用约 0.1 ms；预热后的缓存不再调用驱动',
+      },
     },
   },
   remedies: ['keep-cached-memory', 'expandable-segments'],

@@ -33,7 +33,10 @@ export default defineRule({
         en: 'unused at the peak, as a share of the card (else of what is reserved)',
         zh: '峰值时闲置的显存，占整卡（未知时占保留量）的比例',
       },
-      why: 'rounding to 20 MB segments leaves a few per cent; a tenth of the card is room for another layer',
+      why: {
+        en: 'rounding to 20 MB segments leaves a few per cent; a tenth of the card is room for another layer',
+        zh: '按 20 MB 段取整会留下百分之几；整卡的十分之一足以再放一层',
+      },
     },
     nearShare: {
       default: 0.9,
@@ -44,7 +47,10 @@ export default defineRule({
         en: 'peak from which the unused part is missed, as a share of the card',
         zh: '显存占用达到该比例时，闲置部分才有影响',
       },
-      why: 'below it the unused memory costs nothing',
+      why: {
+        en: 'below it the unused memory costs nothing',
+        zh: '低于该值时，闲置的显存没有代价',
+      },
     },
     minStallShare: {
       default: 0.01,
@@ -55,7 +61,10 @@ export default defineRule({
         en: 'time in allocation calls from which pieces cost time, as a share of the step',
         zh: '内存申请耗时达到迭代的该比例时视为有代价',
       },
-      why: 'a steady step makes no allocation call at all; 1 % shows that it makes many',
+      why: {
+        en: 'a steady step makes no allocation call at all; 1 % shows that it makes many',
+        zh: '稳态迭代不会有内存申请；达到 1% 说明次数很多',
+      },
     },
   },
   remedies: ['expandable-segments'],

@@ -50,7 +50,10 @@ export default defineRule({
       min: 3,
       max: 1_000,
       description: { en: 'steps with memory records that a trend needs', zh: '判断增长趋势所需的迭代数' },
-      why: 'three increases of nearly the same size are no chance; two can be',
+      why: {
+        en: 'three increases of nearly the same size are no chance; two can be',
+        zh: '三次相近的增量不会是偶然，两次则可能是',
+      },
     },
     minShare: {
       default: 0.0001,
@@ -61,7 +64,10 @@ export default defineRule({
         en: 'smallest growth per step reported, as a share of what is allocated',
         zh: '可报告的最小每迭代增长，占已分配显存的比例',
       },
-      why: 'one part in 10,000 per step fills the rest of a card within some thousand steps; less may be bookkeeping',
+      why: {
+        en: 'one part in 10,000 per step fills the rest of a card within some thousand steps; less may be bookkeeping',
+        zh: '每迭代增长万分之一，数千个迭代就会占满整卡；更少可能只是记账误差',
+      },
     },
   },
   remedies: ['release-tensors'],

@@ -28,7 +28,10 @@ export default defineRule({
       min: 0.5,
       max: 1,
       description: { en: 'peak reported as near the limit, as a share of the card', zh: '视为接近上限的峰值，占显存的比例' },
-      why: 'some 5 % of the nominal size belong to the system; above 90 % one longer sample ends the job',
+      why: {
+        en: 'some 5 % of the nominal size belong to the system; above 90 % one longer sample ends the job',
+        zh: '标称大小的约 5% 由系统占用；超过 90% 时，一个更长的样本就会使作业终止',
+      },
     },
     roomShare: {
       default: 0.5,
@@ -36,7 +39,10 @@ export default defineRule({
       min: 0.05,
       max: 0.9,
       description: { en: 'peak reported as room for a larger micro-batch', zh: '视为可增大 micro batch 的峰值，占显存的比例' },
-      why: 'activations grow with the micro-batch; below one half they may double and still fit',
+      why: {
+        en: 'activations grow with the micro-batch; below one half they may double and still fit',
+        zh: '激活随 micro batch 增长；低于一半时，翻倍后仍放得下',
+      },
     },
     minLostShare: {
       default: 0.1,
@@ -47,7 +53,10 @@ export default defineRule({
         en: 'launch gaps and exposed communication from which room is worth a note',
         zh: '下发等待与未掩盖通信达到该比例时才提示空闲显存',
       },
-      why: 'a larger micro-batch pays only where fixed costs per micro-batch are noticeable',
+      why: {
+        en: 'a larger micro-batch pays only where fixed costs per micro-batch are noticeable',
+        zh: '只有 micro batch 的固定开销明显时，增大它才有收益',
+      },
     },
   },
   remedies: ['memory-headroom'],

@@ -138,7 +138,10 @@ export default defineRule({
         en: 'largest part of the gradient transfer beside computing that still counts as none',
         zh: '梯度通信与计算重叠的比例低于该值视为未重叠',
       },
-      why: 'bucketed reductions hide all but the last bucket; one tenth is what the edges of a backward give by chance',
+      why: {
+        en: 'bucketed reductions hide all but the last bucket; one tenth is what the edges of a backward give by chance',
+        zh: '分桶规约能掩盖除最后一桶外的全部；十分之一是反向首尾偶然重叠的程度',
+      },
     },
     minShare: {
       default: 0.02,
@@ -146,7 +149,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest time reported, as a share of the step', zh: '可报告的最小耗时，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
   },
   remedies: ['overlap-gradient-communication'],

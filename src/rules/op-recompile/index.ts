@@ -1,4 +1,5 @@
 import { union } from '../../base/intervals.ts';
+import { sharers } from '../../facts/job/culprits.ts';
 import { dataConfidence, hostBias, medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
 import { defineRule } from '../../model/rule.ts';
 import type { Removal } from '../../replay/replay.ts';
@@ -19,7 +20,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest compile time reported, as a share of the step', zh: '可报告的最小编译耗时，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
     minCalls: {
       default: 20,
@@ -27,7 +31,10 @@ export default defineRule({
       min: 1,
       max: 100_000,
       description: { en: 'compile calls per step that are reported whatever their length', zh: '每迭代编译次数达到该值时，不论时长都报告' },
-      why: 'real captures with everything cached show up to 19 calls per step',
+      why: {
+        en: 'real captures with everything cached show up to 19 calls per step',
+        zh: '实际采集中，全部命中缓存时每迭代最多 19 次调用',
+      },
     },
     longCallMs: {
       default: 5,
@@ -35,7 +42,10 @@ export default defineRule({
       min: 0.5,
       max: 10_000,
       description: { en: 'length from which a single call counts as compiling', zh: '单次调用视为编译的最短耗时' },
-      why: 'cached calls took at most 3.2 ms in real captures; compiling one operator takes tens of ms',
+      why: {
+        en: 'cached calls took at most 3.2 ms in real captures; compiling one operator takes tens of ms',
+        zh: '实际采集中，命中缓存的调用最长 3.2 ms；编译一个算子需几十 ms',
+      },
     },
   },
   remedies: ['jit-compile-off'],
@@ -71,12 +81,9 @@ export default defineRule({
           sumByStep(r.steps.length, r.compile?.calls ?? [], (c) => c.idle / 1e6),
         ) || 0,
     );
-    const ranks = job.ranks
-      .map((_, i) => i)
-      .filter(
-        (i) =>
-          host[i]! >= options.minShare * step && (count[i]! >= options.minCalls || (longCount[i]! >= 1 && job.steps.usedIndex.length > 1)),
-      );
+    const ranks = sharers(host, options.minShare * step).filter(
+      (i) => count[i]! >= options.minCalls || (longCount[i]! >= 1 && job.steps.usedIndex.length > 1),
+    );
     if (ranks.length === 0) {
       return {
         outcome: 'pass',

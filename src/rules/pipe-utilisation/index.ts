@@ -1,4 +1,5 @@
 import { misaligned } from '../../facts/job/alignment.ts';
+import { sharers } from '../../facts/job/culprits.ts';
 import { msByRank, rankGroups, spokesman } from '../../facts/job/kernels.ts';
 import { boundness, isMeasured, LONG_KERNEL } from '../../facts/job/pipes.ts';
 import { defineRule, type RawEvidence } from '../../model/rule.ts';
@@ -16,7 +17,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest time of such kernels reported, as a share of the step', zh: '可报告的最小耗时，占迭代耗时的比例' },
-      why: 'only a part of it can be gained, and only by the author of the kernel: less is not worth a line',
+      why: {
+        en: 'only a part of it can be gained, and only by the author of the kernel: less is not worth a line',
+        zh: '只能省下其中一部分，且只有算子开发者能做到：更少则不值得列出',
+      },
     },
     maxBound: {
       default: 0.65,
@@ -24,7 +28,10 @@ export default defineRule({
       min: 0.1,
       max: 1,
       description: { en: 'a kernel whose busiest pipe is nearer its limit is fine', zh: '最忙流水线达到其上限的该比例时视为正常' },
-      why: 'fused attention of real captures reaches 0.89 of a limit, convolutions 0.68; below 0.65 every unit waits a third of the time and more',
+      why: {
+        en: 'fused attention of real captures reaches 0.89 of a limit, convolutions 0.68; below 0.65 every unit waits a third of the time and more',
+        zh: '实际采集中，融合 attention 达到上限的 0.89，卷积达到 0.68；低于 0.65 时，各单元有三分之一以上的时间在等待',
+      },
     },
   },
   remedies: ['tune-kernel'],
@@ -46,7 +53,7 @@ export default defineRule({
       (g) => g.meanNs >= LONG_KERNEL && boundness(g.group).of < options.maxBound && misaligned(g.group) === null,
     );
     const ms = msByRank(job, idle);
-    const ranks = ms.flatMap((v, r) => (v >= options.minShare * step ? [r] : []));
+    const ranks = sharers(ms, options.minShare * step);
     if (ranks.length === 0) {
       return {
         outcome: 'pass',

@@ -22,7 +22,10 @@ export default defineRule({
         en: 'micro-batches per stage from which the bubble counts as small',
         zh: '每个 Stage 的 micro batch 数达到多少时空泡视为较小',
       },
-      why: 'with four per stage a balanced pipeline idles (p − 1) / 4p of its computing, less than a quarter; the GPipe paper calls that negligible',
+      why: {
+        en: 'with four per stage a balanced pipeline idles (p − 1) / 4p of its computing, less than a quarter; the GPipe paper calls that negligible',
+        zh: '每个 Stage 有四个时，均衡流水线的空闲为计算的 (p − 1) / 4p，不足四分之一；GPipe 论文认为可忽略',
+      },
     },
     minShare: {
       default: 0.02,
@@ -30,7 +33,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest gain reported, as a share of the step', zh: '可报告的最小收益，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
   },
   remedies: ['pipeline-schedule'],

@@ -14,7 +14,10 @@ export default defineRule({
       min: 1,
       max: 100,
       description: { en: 'steps a capture should hold', zh: '采集应包含的迭代数' },
-      why: 'with three steps noise can be told from a cause, with one it cannot',
+      why: {
+        en: 'with three steps noise can be told from a cause, with one it cannot',
+        zh: '三个迭代可以区分噪声与原因，一个则不能',
+      },
     },
   },
   remedies: ['capture-again'],

@@ -42,7 +42,10 @@ export default defineRule({
         en: 'idle time of the host from which slow capture options matter',
         zh: 'Host 侧造成的空闲达到该比例时，拖慢 Host 的选项才有影响',
       },
-      why: 'options that slow the host change nothing while the card is busy',
+      why: {
+        en: 'options that slow the host change nothing while the card is busy',
+        zh: '卡一直繁忙时，拖慢 Host 的选项没有影响',
+      },
     },
     maxTraceMb: {
       default: 500,
@@ -50,7 +53,10 @@ export default defineRule({
       min: 10,
       max: 100_000,
       description: { en: 'size of a trace per rank that is called large, MB', zh: '视为过大的单卡 trace，MB' },
-      why: 'viewers stop at about 500 MB, and an artifact of eight such ranks takes minutes to upload',
+      why: {
+        en: 'viewers stop at about 500 MB, and an artifact of eight such ranks takes minutes to upload',
+        zh: '超过约 500 MB 时查看工具难以打开；八张这样的卡，上传 artifact 要数分钟',
+      },
     },
   },
   remedies: ['capture-again'],

@@ -29,7 +29,10 @@ export default defineRule({
         en: 'smallest change called one, as a share of the step of the baseline',
         zh: '可判定的最小变化，占基线迭代耗时的比例',
       },
-      why: 'twice the 1.5 % by which repeated runs of one unchanged release differ (vllm-project/vllm-ascend#4110); steps of one run cannot show what differs from run to run',
+      why: {
+        en: 'twice the 1.5 % by which repeated runs of one unchanged release differ (vllm-project/vllm-ascend#4110); steps of one run cannot show what differs from run to run',
+        zh: '同一版本未改动时，重复运行相差 1.5%（vllm-project/vllm-ascend#4110），取其两倍；单次运行的各个迭代体现不出运行之间的差异',
+      },
     },
     minMs: {
       default: 0.5,
@@ -37,7 +40,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest change called one', zh: '可判定的最小变化' },
-      why: 'the reporting floor of every cause; below it the clock of the host and one more launch decide',
+      why: {
+        en: 'the reporting floor of every cause; below it the clock of the host and one more launch decide',
+        zh: '即所有原因的报告下限；低于它时，结果取决于 Host 时钟与多一次下发',
+      },
     },
   },
   remedies: [],

@@ -75,7 +75,10 @@ export default defineRule({
       min: 2,
       max: 100_000,
       description: { en: 'times as long as transfers of like size', zh: '耗时是大小相近的传输的多少倍' },
-      why: 'congestion makes a transfer a few times slower; ten times is a lost packet or a paused port',
+      why: {
+        en: 'congestion makes a transfer a few times slower; ten times is a lost packet or a paused port',
+        zh: '拥塞使传输慢几倍；十倍则是丢包或端口被暂停',
+      },
     },
     minMs: {
       default: 100,
@@ -83,7 +86,10 @@ export default defineRule({
       min: 1,
       max: 100_000,
       description: { en: 'shortest transfer that is suspected', zh: '可疑传输的最短耗时' },
-      why: 'shorter ones can be a single busy switch; a retransmission costs tens of milliseconds and more',
+      why: {
+        en: 'shorter ones can be a single busy switch; a retransmission costs tens of milliseconds and more',
+        zh: '更短的可能只是某台交换机繁忙；一次重传至少几十毫秒',
+      },
     },
   },
   remedies: ['check-network'],

@@ -122,7 +122,10 @@ export default defineRule({
       min: 1,
       max: 1_000,
       description: { en: 'times as long as the other links need for the same bytes', zh: '传输相同数据的耗时是其他链路的多少倍' },
-      why: 'links of one kind differ by less than 10 % in real captures, single disturbed calls by up to 50 %',
+      why: {
+        en: 'links of one kind differ by less than 10 % in real captures, single disturbed calls by up to 50 %',
+        zh: '实际采集中，同类链路相差不到 10%，个别受干扰的通信相差可达 50%',
+      },
     },
     minCalls: {
       default: 2,
@@ -130,7 +133,10 @@ export default defineRule({
       min: 1,
       max: 1_000,
       description: { en: 'calls that must show it', zh: '至少多少次通信能看到' },
-      why: 'one call may meet other traffic; a link that is slow is slow in each of them',
+      why: {
+        en: 'one call may meet other traffic; a link that is slow is slow in each of them',
+        zh: '单次通信可能遇到其他流量；真正慢的链路每次都慢',
+      },
     },
     minShare: {
       default: 0.02,
@@ -138,7 +144,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest loss reported, as a share of the step', zh: '可报告的最小损失，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
   },
   remedies: ['check-link'],

@@ -247,7 +247,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest lateness reported, as a share of the step', zh: '可报告的最小迟到，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
     minCulpritShare: {
       default: 0.6,
@@ -255,7 +258,10 @@ export default defineRule({
       min: 0.5,
       max: 1,
       description: { en: 'share of all lateness that one rank must cause', zh: '单张卡造成的迟到占全部迟到的比例' },
-      why: 'lateness that moves from rank to rank is jitter, not a slow card',
+      why: {
+        en: 'lateness that moves from rank to rank is jitter, not a slow card',
+        zh: '迟到在各卡之间轮换属于抖动，不是慢卡',
+      },
     },
     minSteps: {
       default: 0.6,
@@ -263,7 +269,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'share of the steps in which it must be the latest', zh: '该卡最晚到达的迭代比例' },
-      why: 'a persistent cause shows in most steps; a single event does not make a slow card',
+      why: {
+        en: 'a persistent cause shows in most steps; a single event does not make a slow card',
+        zh: '持续的原因会出现在多数迭代；单次事件不构成慢卡',
+      },
     },
   },
   remedies: ['check-slow-rank'],

@@ -43,7 +43,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest starved time reported, as a share of the step', zh: '可报告的最小下发等待，占迭代耗时的比例' },
-      why: 'thousands of small kernels cost nothing while the device stays busy; only idle time counts',
+      why: {
+        en: 'thousands of small kernels cost nothing while the device stays busy; only idle time counts',
+        zh: '设备一直繁忙时，成千上万个小 kernel 也没有代价；只计空闲',
+      },
     },
     minMs: {
       default: 1,
@@ -51,7 +54,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest starved time reported', zh: '可报告的最小下发等待' },
-      why: 'some 40 launches; less is not worth a change',
+      why: {
+        en: 'some 40 launches; less is not worth a change',
+        zh: '约 40 次下发；更少则不值得修改',
+      },
     },
     minKernels: {
       default: 50,
@@ -59,7 +65,10 @@ export default defineRule({
       min: 10,
       max: 100_000,
       description: { en: 'fewest kernels in the runs of one step', zh: '单个迭代内的最少 kernel 数' },
-      why: 'fewer launches cannot cost a noticeable part of a step',
+      why: {
+        en: 'fewer launches cannot cost a noticeable part of a step',
+        zh: '下发次数更少时，对迭代的影响不明显',
+      },
     },
     minRepeats: {
       default: 3,
@@ -67,7 +76,10 @@ export default defineRule({
       min: 2,
       max: 1_000,
       description: { en: 'repetitions of the same sequence that make a loop', zh: '相同算子序列至少重复的次数' },
-      why: 'a sequence seen three times is a loop or a layer, not chance',
+      why: {
+        en: 'a sequence seen three times is a loop or a layer, not chance',
+        zh: '出现三次的序列是循环或某一层，不是偶然',
+      },
     },
   },
   remedies: ['fuse-small-ops'],

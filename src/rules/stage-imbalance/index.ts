@@ -17,7 +17,10 @@ export default defineRule({
       min: 0,
       max: 10,
       description: { en: 'how much longer than the mean the longest stage must compute', zh: '最长 Stage 的计算耗时高于平均值的比例' },
-      why: 'embedding and loss always make the first and last stage a little longer',
+      why: {
+        en: 'embedding and loss always make the first and last stage a little longer',
+        zh: 'embedding 与 loss 总会使首尾 Stage 略长',
+      },
     },
     minShare: {
       default: 0.02,
@@ -25,7 +28,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest excess reported, as a share of the step', zh: '可报告的最小差值，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
   },
   remedies: ['rebalance-stages'],

@@ -112,7 +112,10 @@ export default defineRule({
         en: 'how much longer a step takes to count as slow, as a share of a usual one',
         zh: '迭代比通常慢多少才视为慢迭代，占通常耗时的比例',
       },
-      why: 'unchanged jobs vary by a few per cent from step to step; a tenth is an event',
+      why: {
+        en: 'unchanged jobs vary by a few per cent from step to step; a tenth is an event',
+        zh: '未改动的作业，迭代之间相差百分之几；十分之一已是异常事件',
+      },
     },
     minMs: {
       default: SLOW_MS,
@@ -120,7 +123,10 @@ export default defineRule({
       min: 0,
       max: 100_000,
       description: { en: 'how much longer a step takes at least', zh: '慢迭代至少多出的耗时' },
-      why: 'short steps vary by fractions of a millisecond for reasons nobody can change',
+      why: {
+        en: 'short steps vary by fractions of a millisecond for reasons nobody can change',
+        zh: '短迭代本来就有零点几毫秒的波动，无法消除',
+      },
     },
   },
   remedies: ['steady-host', 'dataloader-workers', 'jit-compile-off'],

@@ -24,7 +24,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest gap reported, as a share of the step', zh: '可报告的最小空闲，占迭代耗时的比例' },
-      why: 'every step needs some launches before its first kernel; twice the reporting floor of causes that have a name',
+      why: {
+        en: 'every step needs some launches before its first kernel; twice the reporting floor of causes that have a name',
+        zh: '每个迭代的首个 kernel 之前都要下发几次；取有名原因报告下限的两倍',
+      },
     },
     minMs: {
       default: 1,
@@ -32,7 +35,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest gap reported', zh: '可报告的最小空闲' },
-      why: 'first launch and first copy of a step take about 1 ms',
+      why: {
+        en: 'first launch and first copy of a step take about 1 ms',
+        zh: '迭代的首次下发与首次拷贝约需 1 ms',
+      },
     },
   },
   remedies: ['mark-the-gap'],

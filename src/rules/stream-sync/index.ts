@@ -1,5 +1,6 @@
+import { ranksAbove } from '../../facts/job/culprits.ts';
 import { collectivesPerStep, DRAIN_RATIO, drains, WAITS, type WaitingPlace, waitingPlaces } from '../../facts/job/drains.ts';
-import { biasCaveat, quoted, ranksAbove } from '../../facts/job/host-time.ts';
+import { biasCaveat, quoted } from '../../facts/job/host-time.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
 import { dataConfidence, medianOfUsed } from '../../facts/job/per-step.ts';
 import { COMPUTE, type RankFacts, type SyncKind, type SyncSite, type WaitTotal } from '../../model/facts.ts';
@@ -166,7 +167,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest idle time reported, as a share of the step', zh: '可报告的最小空闲，占迭代耗时的比例' },
-      why: 'a wait while the card is busy costs nothing, however long; only the idle time in it and right after it counts',
+      why: {
+        en: 'a wait while the card is busy costs nothing, however long; only the idle time in it and right after it counts',
+        zh: '卡繁忙时等待再久也没有代价；只计等待期间与紧随其后的空闲',
+      },
     },
     minMs: {
       default: 0.5,
@@ -174,7 +178,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest idle time reported', zh: '可报告的最小空闲' },
-      why: 'one read of the loss per step leaves the card idle for 0.2 ms',
+      why: {
+        en: 'one read of the loss per step leaves the card idle for 0.2 ms',
+        zh: '每迭代读取一次 loss 使卡空闲 0.2 ms',
+      },
     },
     blockingShare: {
       default: 0.5,
@@ -185,7 +192,10 @@ export default defineRule({
         en: 'part of the kernel launches that a wait follows, from which launches count as blocking',
         zh: '后面紧跟等待的 kernel 下发占比达到该值时视为阻塞式下发',
       },
-      why: 'with ASCEND_LAUNCH_BLOCKING every launch is followed by a wait; explicit waits follow a few percent',
+      why: {
+        en: 'with ASCEND_LAUNCH_BLOCKING every launch is followed by a wait; explicit waits follow a few percent',
+        zh: '设置 ASCEND_LAUNCH_BLOCKING 时，每次下发后都有等待；显式等待只占百分之几',
+      },
     },
     drainRatio: {
       default: DRAIN_RATIO,
@@ -193,7 +203,10 @@ export default defineRule({
       min: 0.5,
       max: 10,
       description: { en: 'waits beside collectives per collective that count as draining', zh: '每次集合通信伴随的等待达到该值时视为清空' },
-      why: 'a drain before and after each collective gives 2.0; gradient hooks without waits give 0',
+      why: {
+        en: 'a drain before and after each collective gives 2.0; gradient hooks without waits give 0',
+        zh: '每次集合通信前后各清空一次为 2.0；不等待的梯度 hook 为 0',
+      },
     },
   },
   remedies: ['remove-sync', 'set-environment'],

@@ -46,7 +46,10 @@ export default defineRule({
         en: 'smallest removable layout time reported, as a share of the step',
         zh: '可报告的最小可消除布局转换，占迭代耗时的比例',
       },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
     minMs: {
       default: 0.3,
@@ -54,7 +57,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest removable layout time reported', zh: '可报告的最小可消除布局转换' },
-      why: 'a dozen conversions of a small tensor',
+      why: {
+        en: 'a dozen conversions of a small tensor',
+        zh: '相当于对小张量做十几次转换',
+      },
     },
     minCount: {
       default: 3,
@@ -62,7 +68,10 @@ export default defineRule({
       min: 1,
       max: 100_000,
       description: { en: 'fewest removable conversions per step', zh: '每迭代最少可消除的转换次数' },
-      why: 'one or two conversions at the edge of the network are usually needed',
+      why: {
+        en: 'one or two conversions at the edge of the network are usually needed',
+        zh: '网络边缘的一两次转换通常是必需的',
+      },
     },
     informationShare: {
       default: 0.1,
@@ -73,7 +82,10 @@ export default defineRule({
         en: 'share of computing time from which layout kernels are mentioned',
         zh: '布局类 kernel 占计算耗时达到该比例时给出提示',
       },
-      why: 'one tenth of all computing is worth knowing even where nothing can be removed',
+      why: {
+        en: 'one tenth of all computing is worth knowing even where nothing can be removed',
+        zh: '占计算的十分之一，即使无法消除也值得知道',
+      },
     },
   },
   remedies: ['keep-layout'],

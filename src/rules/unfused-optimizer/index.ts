@@ -1,4 +1,4 @@
-import { sharers } from '../../facts/job/fusion.ts';
+import { sharers } from '../../facts/job/culprits.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
 import { spokesman } from '../../facts/job/kernels.ts';
 import { dataConfidence, medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
@@ -70,7 +70,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest possible gain reported, as a share of the step', zh: '可报告的最小收益上限，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
     minMs: {
       default: 1,
@@ -78,7 +81,10 @@ export default defineRule({
       min: 0,
       max: 10_000,
       description: { en: 'smallest possible gain reported', zh: '可报告的最小收益上限' },
-      why: 'another optimizer has to be checked for its results; that is not worth less',
+      why: {
+        en: 'another optimizer has to be checked for its results; that is not worth less',
+        zh: '更换优化器要核对结果，更少则不值得',
+      },
     },
     minFillShare: {
       default: 0.01,
@@ -89,7 +95,10 @@ export default defineRule({
         en: 'smallest time of filled gradients reported, as a share of the step',
         zh: '可报告的最小梯度清零耗时，占迭代耗时的比例',
       },
-      why: 'dropping gradients is one keyword and changes no result, so less is worth it',
+      why: {
+        en: 'dropping gradients is one keyword and changes no result, so less is worth it',
+        zh: '不填充梯度只需一个参数，且不改变结果，因此下限可以更低',
+      },
     },
   },
   remedies: ['use-fused-optimizer'],

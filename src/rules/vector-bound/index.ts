@@ -1,3 +1,4 @@
+import { sharers } from '../../facts/job/culprits.ts';
 import { spokesman } from '../../facts/job/kernels.ts';
 import { dataConfidence, medianOfUsed, sumByStep } from '../../facts/job/per-step.ts';
 import { defineRule, type RawEvidence } from '../../model/rule.ts';
@@ -16,7 +17,10 @@ export default defineRule({
       min: 0,
       max: 1,
       description: { en: 'smallest possible gain reported, as a share of the step', zh: '可报告的最小收益上限，占迭代耗时的比例' },
-      why: 'below 2 % of a step a change cannot be told from noise',
+      why: {
+        en: 'below 2 % of a step a change cannot be told from noise',
+        zh: '低于迭代的 2% 时，变化与噪声无法区分',
+      },
     },
   },
   remedies: ['fuse-formula'],
@@ -33,7 +37,7 @@ export default defineRule({
       return medianOfUsed(job, sumByStep(Math.max(1, facts.steps.length), facts.chains!.steps, amount)) || 0;
     };
     const saved = job.ranks.map((_, r) => (seen.includes(r) ? perStep(r, (s) => s.savedNs / 1e6) : 0));
-    const ranks = seen.filter((r) => saved[r]! >= options.minShare * step);
+    const ranks = sharers(saved, options.minShare * step);
     if (ranks.length === 0) {
       return {
         outcome: 'pass',
