@@ -32,15 +32,6 @@ function stay(s: FusionSequence, pace: FusedPace): number {
   return s.repeats > 1 ? s.size / s.repeats : fusedNs(s, pace) > 0 ? 1 : 0;
 }
 
-/** The same code runs on every rank: where it costs one rank enough, it sits on all that have a tenth of that. */
-const FAIR_PART = 0.1;
-
-/** Ranks of a cause that costs at least one of them `floor`; empty when it costs none that much. */
-export function sharers(ms: readonly number[], floor: number): number[] {
-  const most = Math.max(0, ...ms);
-  return most > 0 && most >= floor ? ms.flatMap((own, r) => (own >= FAIR_PART * most ? [r] : [])) : [];
-}
-
 /** Sums over the occurrences of each step, median of the used steps. */
 export function perStep(
   job: JobFacts,

@@ -30,13 +30,6 @@ export function costOf(job: JobFacts, costs: (rank: RankFacts) => readonly HostC
   );
 }
 
-/** Ranks at or above the floor; when some are far above the rest, those: the others merely run the same code. */
-export function ranksAbove(values: readonly number[], floor: number): number[] {
-  const above = values.map((_, r) => r).filter((r) => values[r]! >= floor);
-  const most = Math.max(0, ...above.map((r) => values[r]!));
-  return above.filter((r) => values[r]! >= 0.5 * most);
-}
-
 /** The rank to quote: the one that sets the pace if it is among them, else the one with most. */
 export function quoted(job: JobFacts, ranks: readonly number[], values: readonly number[]): number {
   return ranks.includes(job.steps.pace) ? job.steps.pace : ranks.reduce((a, b) => (values[b]! > values[a]! ? b : a), ranks[0]!);
