@@ -4,7 +4,17 @@
  */
 import type { Fault, JobSpec } from '../../lab/simulator/index.ts';
 import type { Severity } from '../../src/model/report.ts';
-import { computeFaults, type GridJob, hostFaults, type JobResult, nameOf, pairs, pipelineFaults, singleFaults } from './grid.ts';
+import {
+  communicationFaults,
+  computeFaults,
+  type GridJob,
+  hostFaults,
+  type JobResult,
+  nameOf,
+  pairs,
+  pipelineFaults,
+  singleFaults,
+} from './grid.ts';
 
 export interface Scenario extends GridJob {
   /** Ranks of the job that were not uploaded: nobody may be named, and nothing is likely. */
@@ -27,6 +37,13 @@ const PIPELINES: readonly (Variant & { readonly draw: number })[] = [
   { ranks: 4, pp: 2, draw: 1 },
   { ranks: 4, pp: 2, steps: 6, draw: 2 },
   { ranks: 8, pp: 2, layers: 8, draw: 0 },
+];
+/** Faults that are quiet in some of the places above, in more jobs: every rule is to have six loud ones at least. */
+const RARE: readonly Fault[] = [{ kind: 'gc-pause' }, { kind: 'contention' }, { kind: 'no-overlap' }, { kind: 'elementwise-chain' }];
+const RARE_PLACES: readonly (Variant & { readonly draw: number })[] = [
+  { ranks: 4, layers: 8, draw: 2 },
+  { ranks: 8, steps: 6, draw: 0 },
+  { ranks: 2, steps: 8, draw: 1 },
 ];
 /** One rank has nobody to wait for; what holds it up is its own. */
 const ALONE: readonly Fault[] = [
@@ -78,6 +95,11 @@ export function corpus(seeds: readonly number[]): Scenario[] {
     for (const fault of singleFaults(place.ranks)) all.push(scenario({ ...place, seed: seed(draw), faults: [fault] }));
   for (const { draw, ...place } of PIPELINES)
     for (const fault of pipelineFaults(place.ranks)) all.push(scenario({ ...place, seed: seed(draw), faults: [fault] }));
+  for (const { draw, ...place } of RARE_PLACES) {
+    for (const fault of [...RARE, ...communicationFaults(place.ranks).filter((f) => f.kind === 'slow-link')])
+      all.push(scenario({ ...place, seed: seed(draw), faults: [fault] }));
+    all.push(scenario({ ...place, pp: 2, seed: seed(draw), faults: [{ kind: 'few-micro-batches' }] }));
+  }
   for (const fault of [...ALONE, ...hostFaults(), ...computeFaults(1)]) all.push(scenario({ ranks: 1, seed: seed(0), faults: [fault] }));
   for (const [draw, ranks] of [2, 4, 8].entries())
     for (const pair of pairs(ranks)) all.push(scenario({ ranks, pp: pair.pp, seed: seed(draw), faults: pair.faults }));
