@@ -154,6 +154,40 @@ const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX acknowledgements_age ON npu_advisor.acknowledgements (given_at);
   `,
+  `
+  CREATE TABLE npu_advisor.pages (
+    repo_id bigint NOT NULL,
+    page text NOT NULL,
+    pr integer NOT NULL,
+    sha text NOT NULL,
+    version text NOT NULL,
+    content text NOT NULL,
+    expires_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    PRIMARY KEY (repo_id, page)
+  );
+  CREATE INDEX pages_end ON npu_advisor.pages (expires_at);
+  `,
+  `
+  ALTER TABLE npu_advisor.deliveries ADD COLUMN taken_at bigint;
+  `,
+  // Pull requests with the same head. Rows of check_runs stay as they are; checks.ts says how both are read.
+  `
+  CREATE TABLE npu_advisor.check_shares (
+    repo_id bigint NOT NULL,
+    sha text NOT NULL,
+    pr integer NOT NULL,
+    phase text NOT NULL,
+    conclusion text,
+    has_report boolean NOT NULL DEFAULT false,
+    deadline_at bigint,
+    said text,
+    updated_at bigint NOT NULL,
+    PRIMARY KEY (repo_id, sha, pr)
+  );
+  CREATE INDEX check_shares_overdue ON npu_advisor.check_shares (deadline_at) WHERE phase <> 'completed';
+  CREATE INDEX check_shares_pull_request ON npu_advisor.check_shares (repo_id, pr);
+  `,
 ];
 
 /** Brings the tables to the newest version. Safe to run by several processes at once. */

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { fromPglite } from 'pg-boss';
 import { openEmbeddedFiles } from './embedded/database.ts';
 import { readSpool } from './embedded/spool.ts';
+import { readAll } from './inbox.ts';
 import { migrate } from './migrations.ts';
 import type { InboxReader, Queue, Store } from './ports.ts';
 import { openPostgres } from './postgres/database.ts';
@@ -60,5 +61,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   await migrate(database);
   const connection = { backend: 'postgres', connectionString: databaseUrl } as const;
   const queue = await openQueue({ connection, database, soleOwner: false, ...common });
-  return { store: createStore(database), queue, inbox: openPostgresInbox(database), close: () => database.close() };
+  // What was accepted while the database could not be reached lies in the folder of this process.
+  const inbox = readAll([readSpool(spoolFolder(options.dataDir)), openPostgresInbox(database)]);
+  return { store: createStore(database), queue, inbox, close: () => database.close() };
 }

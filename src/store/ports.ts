@@ -90,7 +90,10 @@ export interface Installations {
 
 export type CheckPhase = 'queued' | 'in_progress' | 'completed';
 
-/** Our check run on one head commit. */
+/**
+ * How one pull request stands on a commit. GitHub has one check run for a commit, which pull requests with the same head share: its number and
+ * page are the commit's, everything else is the pull request's.
+ */
 export interface CheckRecord {
   readonly repoId: number;
   readonly owner: string;
@@ -106,17 +109,24 @@ export interface CheckRecord {
   /** True once a report, and not only a placeholder, was published on it. */
   readonly hasReport: boolean;
   readonly deadlineAt: number | null;
+  /** What the check run says for this pull request, as JSON of the app; absent in rows of before. */
+  readonly said?: string;
 }
 
 export interface Checks {
-  find(repoId: number, sha: string): Promise<CheckRecord | null>;
-  findByCheckRun(repoId: number, checkRunId: number): Promise<CheckRecord | null>;
+  find(repoId: number, sha: string, pr: number): Promise<CheckRecord | null>;
+  /** Every pull request that has a part in the check run of a commit, by number. */
+  ofCommit(repoId: number, sha: string): Promise<readonly CheckRecord[]>;
   put(record: CheckRecord): Promise<void>;
-  /** Unconcluded checks whose deadline has passed. */
+  /** Takes a pull request's part out of a check run that others share; the only part of one stays. */
+  drop(repoId: number, sha: string, pr: number): Promise<void>;
+  /** Unconcluded checks whose deadline has passed, without what they say. */
   overdue(now: number, limit: number): Promise<readonly CheckRecord[]>;
   /** Open checks of an installation are looked at at once. */
   hurry(installationId: number): Promise<void>;
   openOfPullRequest(repoId: number, pr: number): Promise<readonly CheckRecord[]>;
+  /** Parts of a pull request in check runs that others share with it. */
+  sharedOfPullRequest(repoId: number, pr: number): Promise<readonly CheckRecord[]>;
   prune(olderThan: number): Promise<void>;
 }
 
@@ -155,9 +165,10 @@ export interface PullRequests {
 /** Finished reports, bounded in number, age and size. The key names the inputs, so equal inputs need no second analysis. */
 export interface Reports {
   get(key: string): Promise<unknown>;
-  latest(repoId: number, sha: string): Promise<unknown>;
-  /** The newest of a commit that holds a finding. */
-  withFinding(repoId: number, sha: string, finding: string): Promise<unknown>;
+  /** The newest of a commit, as a pull request has it: another one with the same head may have another base. */
+  latest(repoId: number, sha: string, pr: number): Promise<unknown>;
+  /** The same, of those that hold a finding. */
+  withFinding(repoId: number, sha: string, pr: number, finding: string): Promise<unknown>;
   put(report: { key: string; repoId: number; pr: number; sha: string; json: string }): Promise<boolean>;
   prune(olderThan: number, keep: number): Promise<void>;
 }
@@ -294,6 +305,37 @@ export interface Profiles {
   prune(limits: ProfileLimits): Promise<void>;
 }
 
+/** A report as it was shown on a pull request, for its page. */
+export interface KeptPage {
+  readonly repoId: number;
+  /** Name of the page, made of pull request, commit and job. */
+  readonly page: string;
+  readonly pr: number;
+  readonly sha: string;
+  /** Another one for every other content. */
+  readonly version: string;
+  /** Gzipped; never read here. */
+  readonly content: Uint8Array;
+  /** When the last link to it ends. */
+  readonly expiresAt: number;
+}
+
+/** Pages that links of comments and checks lead to. */
+export interface Pages {
+  find(repoId: number, page: string): Promise<Pick<KeptPage, 'version' | 'expiresAt'> | null>;
+  /** `content` is null where its version is the one that is known already. */
+  read(
+    repoId: number,
+    page: string,
+    known: string | null,
+  ): Promise<{ readonly version: string; readonly content: Uint8Array | null } | null>;
+  put(page: KeptPage): Promise<void>;
+  extend(repoId: number, page: string, expiresAt: number): Promise<void>;
+  /** Reported commits whose links end before a moment. */
+  ending(before: number): Promise<readonly Pick<CheckRecord, 'repoId' | 'owner' | 'repo' | 'pr' | 'installationId' | 'sha'>[]>;
+  prune(expiredBefore: number, keep: number): Promise<void>;
+}
+
 export interface Store {
   readonly database: Database;
   readonly deliveries: Deliveries;
@@ -302,6 +344,7 @@ export interface Store {
   readonly checks: Checks;
   readonly pullRequests: PullRequests;
   readonly reports: Reports;
+  readonly pages: Pages;
   readonly asks: Asks;
   readonly acknowledgements: Acknowledgements;
   readonly marks: Marks;
@@ -311,13 +354,22 @@ export interface Store {
   readonly profiles: Profiles;
 }
 
+/** How many subjects a process handles at a time. */
+export interface Hands {
+  /** Commands, new heads, finished runs: short, and somebody waits. */
+  readonly light: number;
+  /** Pull requests and branches, which run analyses; of one installation at most `perInstallation`. */
+  readonly heavy: number;
+  readonly perInstallation: number;
+}
+
 /** Wakes a worker for a subject. At most one worker at a time handles a subject. */
 export interface Queue {
   poke(subject: string): Promise<void>;
   /** Pokes unless a wake-up for the subject is already waiting, running or due for a retry. */
   pokeIfIdle(subject: string): Promise<void>;
   /** `attempt` starts at 1 and counts the tries since the last poke. Throwing means: try again later. */
-  work(handler: (subject: string, attempt: number) => Promise<void>, concurrency: number): Promise<void>;
+  work(handler: (subject: string, attempt: number) => Promise<void>, hands: Hands): Promise<void>;
   /** Stops fetching and waits for running handlers. */
   drain(timeoutMs: number): Promise<void>;
 }

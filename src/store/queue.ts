@@ -1,7 +1,10 @@
 import { type Db, PgBoss } from 'pg-boss';
 import type { Database, Queue } from './ports.ts';
+import { boundsOf, HEAVY_TO, installationsOf, LIGHT_FROM, priorityOf } from './turn.ts';
 
 const NAME = 'subject';
+/** Waiting jobs of one installation that are counted to find a job's place. */
+const MAX_COUNTED = 20_000;
 
 export interface QueueOptions {
   /** Where pg-boss keeps its own tables. */
@@ -56,10 +59,24 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       );
   }
 
-  let workerId: string | null = null;
+  const workerIds: string[] = [];
+  const installationOf = installationsOf(options.database);
   const poke = async (subject: string): Promise<void> => {
-    await boss.send(NAME, { subject }, { singletonKey: subject });
-    if (workerId !== null) boss.notifyWorker(workerId);
+    const group = await installationOf(subject);
+    const { lowest, highest } = boundsOf(subject);
+    const [found] = await options.database.query<{ own: number | string; waiting: number | string }>(
+      `SELECT count(*) FILTER (WHERE singleton_key = $1 AND state = 'created' AND start_after <= now()) AS own, count(*) AS waiting
+       FROM (SELECT singleton_key, state, start_after FROM npu_advisor_queue.job
+             WHERE name = '${NAME}' AND state < 'active' AND (singleton_key = $1 OR group_id = $2 AND priority BETWEEN $3 AND $4)
+             LIMIT ${MAX_COUNTED}) AS found`,
+      [subject, group, lowest, highest],
+    );
+    // One that has not begun will see everything that was asked for until now.
+    if (Number(found?.own ?? 0) === 0) {
+      const priority = priorityOf(subject, Number(found?.waiting ?? 0));
+      await boss.send(NAME, { subject }, { singletonKey: subject, priority, group: { id: group } });
+    }
+    for (const id of workerIds) boss.notifyWorker(id);
   };
   return {
     poke,
@@ -70,14 +87,22 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       );
       if (live.length === 0) await poke(subject);
     },
-    async work(handler, concurrency) {
-      workerId = await boss.work<
-        { subject: string },
-        void,
-        { includeMetadata: true; pollingIntervalSeconds: number; localConcurrency: number }
-      >(NAME, { includeMetadata: true, pollingIntervalSeconds: 0.5, localConcurrency: concurrency }, async (jobs) => {
-        for (const job of jobs) await handler(job.data.subject, job.retryCount + 1);
-      });
+    async work(handler, { light, heavy, perInstallation }) {
+      const polling = { includeMetadata: true, pollingIntervalSeconds: 0.5 } as const;
+      // Side by side, so that analyses that take hours do not keep a command waiting.
+      for (const bounds of [
+        { localConcurrency: light, minPriority: LIGHT_FROM },
+        { localConcurrency: heavy, maxPriority: HEAVY_TO, localGroupConcurrency: perInstallation },
+      ]) {
+        const id = await boss.work<{ subject: string }, void, typeof polling & typeof bounds>(
+          NAME,
+          { ...polling, ...bounds },
+          async (jobs) => {
+            for (const job of jobs) await handler(job.data.subject, job.retryCount + 1);
+          },
+        );
+        workerIds.push(id);
+      }
     },
     async drain(timeoutMs) {
       await boss.stop({ graceful: true, timeout: timeoutMs, close: true });

@@ -141,13 +141,56 @@ describe.each(stores)('the %s store', (name, url) => {
 
   it('maps check runs to pull requests and finds the overdue ones', async () => {
     await open.store.checks.put(check);
-    expect(await open.store.checks.find(7, check.sha)).toEqual(check);
-    expect(await open.store.checks.findByCheckRun(7, check.checkRunId!)).toEqual(check);
+    expect(await open.store.checks.find(7, check.sha, 3)).toEqual(check);
+    expect(await open.store.checks.find(7, check.sha, 4)).toBeNull();
     expect(await open.store.checks.overdue(999, 10)).toEqual([]);
     expect(await open.store.checks.overdue(1000, 10)).toEqual([check]);
     await open.store.checks.put({ ...check, phase: 'completed', conclusion: 'neutral', hasReport: true });
     expect(await open.store.checks.overdue(1000, 10)).toEqual([]);
     expect(await open.store.checks.openOfPullRequest(7, 3)).toEqual([]);
+  });
+
+  it('keeps a state for each pull request with the same head, also beside a version that knows one for a commit', async () => {
+    const { checks, database } = open.store;
+    const repoId = Date.now() + 2;
+    const one = { ...check, repoId, deadlineAt: 2000 };
+    const two = { ...one, pr: 4, phase: 'completed', conclusion: 'failure', hasReport: true, said: '{"title":"x"}' } as const;
+    /** As the version before this one writes. */
+    const old = (pr: number, conclusion: string, at: number) =>
+      database.query(
+        `INSERT INTO npu_advisor.check_runs VALUES ($1, $2, 'acme', 'train', $3, 99, 5, NULL, 'completed', $4, true, NULL, $5)
+         ON CONFLICT (repo_id, sha) DO UPDATE SET pr = excluded.pr, phase = excluded.phase, conclusion = excluded.conclusion,
+           has_report = excluded.has_report, deadline_at = excluded.deadline_at, updated_at = excluded.updated_at`,
+        [repoId, one.sha, pr, conclusion, at],
+      );
+    const states = async () => (await checks.ofCommit(repoId, one.sha)).map(({ pr, conclusion }) => [pr, conclusion]);
+    await old(3, 'neutral', 10);
+    expect(await states()).toEqual([[3, 'neutral']]);
+    await checks.put(two);
+    expect(await states()).toEqual([
+      [3, 'neutral'],
+      [4, 'failure'],
+    ]);
+    expect(await checks.find(repoId, one.sha, 4)).toEqual(two);
+    expect(await checks.sharedOfPullRequest(repoId, 4)).toEqual([two]);
+    await old(4, 'success', 20);
+    expect(await states()).toEqual([
+      [3, 'neutral'],
+      [4, 'success'],
+    ]);
+    await checks.put(one);
+    expect(await states()).toEqual([
+      [3, null],
+      [4, 'success'],
+    ]);
+    const isOurs = ({ repoId: of }: CheckRecord) => of === repoId;
+    expect((await checks.overdue(2000, 1000)).filter(isOurs).map(({ pr }) => pr)).toEqual([3]);
+    expect(await checks.openOfPullRequest(repoId, 4)).toEqual([]);
+    await checks.drop(repoId, one.sha, 3);
+    expect(await states()).toEqual([[4, 'success']]);
+    // The only one stays, and ages.
+    await checks.prune(Date.now() + 1000);
+    expect(await states()).toEqual([]);
   });
 
   it('remembers what was posted on a pull request', async () => {
@@ -171,7 +214,8 @@ describe.each(stores)('the %s store', (name, url) => {
     const report = { key: `k-${Date.now()}`, repoId: 7, pr: 3, sha: check.sha, json: '{"schema":"x"}' };
     expect(await open.store.reports.put(report)).toBe(true);
     expect(await open.store.reports.get(report.key)).toEqual({ schema: 'x' });
-    expect(await open.store.reports.latest(7, check.sha)).toEqual({ schema: 'x' });
+    expect(await open.store.reports.latest(7, check.sha, 3)).toEqual({ schema: 'x' });
+    expect(await open.store.reports.latest(7, check.sha, 4)).toBeNull();
     expect(await open.store.reports.put({ ...report, key: 'huge', json: `"${'x'.repeat(9_000_000)}"` })).toBe(false);
     await open.store.reports.prune(0, 0);
     expect(await open.store.reports.get(report.key)).toBeNull();
@@ -220,26 +264,41 @@ describe.each(stores)('the %s store', (name, url) => {
     expect(await profiles.list({ repoId, after: 0, limit: 9 })).toEqual([]);
   });
 
-  it('runs one worker at a time per subject and several subjects side by side', async () => {
-    const running = new Map<string, number>();
-    let most = 0;
+  it('runs one worker at a time per subject, several side by side, and what waits in the order of its turn', async () => {
+    const running = new Set<string>();
+    let isDoubled = false;
     let widest = 0;
-    const done: string[] = [];
-    await open.queue.work(async (subject) => {
-      running.set(subject, (running.get(subject) ?? 0) + 1);
-      most = Math.max(most, running.get(subject)!);
-      widest = Math.max(
-        widest,
-        [...running.values()].reduce((a, b) => a + b, 0),
-      );
-      await new Promise((resolve) => setTimeout(resolve, 120));
-      running.set(subject, running.get(subject)! - 1);
-      done.push(subject);
-    }, 4);
-    await Promise.all(['a', 'a', 'a', 'b', 'b'].map((subject) => open.queue.poke(`${name}-${subject}`)));
-    await expect.poll(() => done.length, { timeout: 20_000 }).toBe(5);
-    expect(most).toBe(1);
-    expect(widest).toBeGreaterThan(1);
+    const begun: string[] = [];
+    const id = 1_000_000 + Date.now();
+    const [crowded, lonely] = [id, id + 1];
+    await open.store.repositories.see({ repoId: crowded, installationId: crowded, owner: 'crowd', name: 'a' });
+    await open.store.repositories.see({ repoId: lonely, installationId: lonely, owner: 'lonely', name: 'b' });
+    const pull = (repoId: number, number: number) => `pull-request/${repoId}/${number}`;
+    for (let n = 1; n <= 5; n++) await open.queue.poke(pull(crowded, n));
+    for (let n = 1; n <= 3; n++) await open.queue.poke(pull(crowded, 1));
+    await open.queue.poke(`branch/${lonely}/1/1`);
+    await open.queue.poke(pull(lonely, 1));
+    await open.queue.poke(`comment/${crowded}/1`);
+    await open.queue.work(
+      async (subject) => {
+        isDoubled ||= running.has(subject);
+        running.add(subject);
+        begun.push(subject);
+        widest = Math.max(widest, running.size);
+        // Asked for while it runs: it has seen what was there, so it runs once more.
+        if (subject === pull(lonely, 1) && begun.filter((one) => one === subject).length === 1) await open.queue.poke(subject);
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        running.delete(subject);
+      },
+      { light: 1, heavy: 1, perInstallation: 1 },
+    );
+    await expect.poll(() => begun.length, { timeout: 20_000 }).toBe(9);
+    expect(isDoubled).toBe(false);
+    expect(widest).toBe(2);
+    const heavy = begun.filter((subject) => !subject.startsWith('comment/'));
+    // Whoever has one waiting comes before the second of whoever has five; the profile nobody waits for comes last.
+    expect(heavy.slice(0, 3).sort()).toEqual([pull(crowded, 1), pull(lonely, 1), pull(lonely, 1)].sort());
+    expect(heavy.slice(3)).toEqual([2, 3, 4, 5].map((n) => pull(crowded, n)).concat(`branch/${lonely}/1/1`));
   });
 });
 

@@ -1,11 +1,27 @@
 import pg from 'pg';
 import type { Database, SqlValue } from '../ports.ts';
 
+/** How long a query waits for a connection: a server that is gone is said to be, and the job is tried again. */
+const CONNECT_MS = 15_000;
+/** No statement of ours takes so long; an answer that does not come by then was lost with its connection. */
+const QUERY_MS = 5 * 60_000;
+
+/** A connection that breaks while nothing is asked of it ends the process unless somebody listens. */
+const ignore = (): void => undefined;
+
 /** PostgreSQL for any number of processes. */
 export function openPostgres(url: string, max = 8): Database {
-  const pool = new pg.Pool({ connectionString: url, max, application_name: 'npu-advisor' });
-  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
-  pool.on('error', () => undefined);
+  const pool = new pg.Pool({
+    connectionString: url,
+    max,
+    application_name: 'npu-advisor',
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: QUERY_MS,
+  });
+  // An idle connection is replaced by the pool; one that is in use tells whoever uses it.
+  pool.on('error', ignore);
+  pool.on('connect', (client) => client.on('error', ignore));
   return {
     async query<Row extends object>(text: string, values: readonly SqlValue[] = []) {
       return (await pool.query<Row & pg.QueryResultRow>(text, [...values])).rows;
@@ -40,13 +56,25 @@ export function openPostgres(url: string, max = 8): Database {
     },
     async exclusively(key, body) {
       // A session lock on a connection of its own: when this process dies, the server gives the lock back.
-      const client = new pg.Client({ connectionString: url, application_name: 'npu-advisor lock' });
-      await client.connect();
+      const client = new pg.Client({
+        connectionString: url,
+        application_name: 'npu-advisor lock',
+        keepAlive: true,
+        connectionTimeoutMillis: CONNECT_MS,
+      });
+      let broken: Error | null = null;
+      client.on('error', (error) => {
+        broken = error;
+      });
       try {
+        await client.connect();
         await client.query('SELECT pg_advisory_lock(hashtextextended($1, 0))', [key]);
-        return await body();
+        const result = await body();
+        // Somebody else may have held the key meanwhile: whatever was done is looked at again.
+        if (broken !== null) throw new Error(`the lock ${key} was lost with its connection`, { cause: broken });
+        return result;
       } finally {
-        await client.end().catch(() => undefined);
+        await client.end().catch(ignore);
       }
     },
     async compact(tables) {
