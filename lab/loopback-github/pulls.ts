@@ -60,15 +60,18 @@ export interface PullOptions {
   message?: string;
 }
 
-/** Commits changes to a branch and opens a pull request for it. */
+/** Commits changes to a branch and opens a pull request for it. Without changes it is for the branch as it is. */
 export function openPull(state: HubState, repository: Repository, options: PullOptions): PullRequest {
   const base = options.base ?? repository.defaultBranch;
   const baseSha = repository.branches.get(base);
   if (baseSha === undefined) throw new Error(`no branch ${base}`);
   const author = account(state, options.author);
   const head = options.fork ? forkOf(state, repository, options.fork.owner) : repository;
-  const parent = head.branches.get(options.branch) ?? baseSha;
-  const sha = commit(state, head, [parent], options.changes, options.message ?? options.title, options.author);
+  const known = head.branches.get(options.branch);
+  const parent = known ?? baseSha;
+  // Another pull request for a branch that is there.
+  const isThere = known !== undefined && Object.keys(options.changes).length === 0;
+  const sha = isThere ? known : commit(state, head, [parent], options.changes, options.message ?? options.title, options.author);
   head.branches.set(options.branch, sha);
   const at = now(state);
   head.pushedAt = at;
@@ -146,6 +149,14 @@ export function pushToPull(
     by,
   );
   emit(state, { event: 'pull_request', action: 'synchronize', pull, before }, by);
+  const isOfBranch = (other: PullRequest): boolean =>
+    other.head.repository === pull.head.repository && other.head.branch === pull.head.branch;
+  for (const other of repository.pulls.filter((one) => one !== pull && one.state === 'open' && isOfBranch(one))) {
+    other.pastHeads.push(before);
+    other.head.sha = sha;
+    other.mergeSha = mergeCommit(state, repository, other.base.sha, sha, by);
+    emit(state, { event: 'pull_request', action: 'synchronize', pull: other, before }, by);
+  }
   return sha;
 }
 

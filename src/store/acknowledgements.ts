@@ -1,4 +1,5 @@
 import type { Acknowledgement } from '../model/acknowledgement.ts';
+import { SHARES } from './checks.ts';
 import type { Acknowledgements, Database } from './ports.ts';
 
 /** More than this on one pull request is no acknowledging any more. */
@@ -39,7 +40,7 @@ export function acknowledgements(db: Database): Acknowledgements {
         sha: string;
       }>(
         `SELECT DISTINCT ON (c.repo_id, c.pr) c.repo_id, c.owner, c.repo, c.pr, c.installation_id, c.sha
-         FROM npu_advisor.acknowledgements a JOIN npu_advisor.check_runs c ON c.repo_id = a.repo_id AND c.pr = a.pr
+         FROM npu_advisor.acknowledgements a JOIN ${SHARES} AS c ON c.repo_id = a.repo_id AND c.pr = a.pr
          LEFT JOIN npu_advisor.pull_requests p ON p.repo_id = a.repo_id AND p.pr = a.pr
          WHERE a.until >= $1 AND a.until < $2
          ORDER BY c.repo_id, c.pr, coalesce(c.sha = p.reported_sha, false) DESC, c.updated_at DESC LIMIT $3`,

@@ -54,6 +54,13 @@ export const HOLDINGS = [
     ofRepository: 'repo_id = $1',
   },
   {
+    table: 'check_shares',
+    holds: 'The conclusion and deadline of each pull request on its commit, and what its check says: title, summary, text and annotations.',
+    days: 90,
+    until: 'after they were concluded',
+    ofRepository: 'repo_id = $1',
+  },
+  {
     table: 'pull_requests',
     holds: 'Which comment is ours, titles and savings of the findings it names, which suggestions were offered.',
     days: 400,
@@ -65,6 +72,15 @@ export const HOLDINGS = [
     holds: 'Finished reports: names and times of operators, paths and lines of source files that the profile points at, suggested changes.',
     days: 90,
     until: 'after they were made; the newest 2,000 at most',
+    ofRepository: 'repo_id = $1',
+  },
+  {
+    table: 'pages',
+    holds:
+      'Reports as the comment shows them, for the details page (only with `NPU_ADVISOR_PUBLIC_URL`): what a report holds, the tasks of a few ranks and steps, number of the pull request, commit, address of the repository.',
+    days: null,
+    until:
+      'until the last link to them ends (`NPU_ADVISOR_LINK_DAYS`, 30 days unless set, renewed while the pull request is open); the newest 2,000 at most',
     ofRepository: 'repo_id = $1',
   },
   {

@@ -1,4 +1,4 @@
-import type { Database } from './ports.ts';
+import type { Database, Sql } from './ports.ts';
 
 /** Forward only. Never edit one that was released; add the next. */
 const MIGRATIONS: readonly string[] = [
@@ -189,6 +189,14 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX check_shares_pull_request ON npu_advisor.check_shares (repo_id, pr);
   `,
 ];
+
+/** Version of a store without touching it; `found` null: it has none yet. */
+export async function readSchemaVersion(sql: Sql): Promise<{ readonly found: number | null; readonly known: number }> {
+  const [table] = await sql.query<{ name: string | null }>(`SELECT to_regclass('npu_advisor.migrations')::text AS name`);
+  if (table?.name == null) return { found: null, known: MIGRATIONS.length };
+  const [row] = await sql.query<{ version: number | null }>('SELECT max(version) AS version FROM npu_advisor.migrations');
+  return { found: row?.version == null ? null : Number(row.version), known: MIGRATIONS.length };
+}
 
 /** Brings the tables to the newest version. Safe to run by several processes at once. */
 export async function migrate(database: Database): Promise<void> {

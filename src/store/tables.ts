@@ -1,10 +1,9 @@
 import { acknowledgements } from './acknowledgements.ts';
+import { checks } from './checks.ts';
 import { erasures, repositories, usage } from './erasure.ts';
+import { pages } from './pages.ts';
 import type {
   Asks,
-  CheckPhase,
-  CheckRecord,
-  Checks,
   Database,
   Deliveries,
   Installations,
@@ -164,98 +163,6 @@ function installations(db: Database, now: Clock): Installations {
   };
 }
 
-interface CheckRow {
-  repo_id: number | string;
-  sha: string;
-  owner: string;
-  repo: string;
-  pr: number;
-  installation_id: number | string;
-  check_run_id: number | string | null;
-  url: string | null;
-  phase: CheckPhase;
-  conclusion: string | null;
-  has_report: boolean;
-  deadline_at: number | string | null;
-}
-
-const CHECK_COLUMNS = 'repo_id, sha, owner, repo, pr, installation_id, check_run_id, url, phase, conclusion, has_report, deadline_at';
-
-function toCheck(row: CheckRow): CheckRecord {
-  return {
-    repoId: Number(row.repo_id),
-    sha: row.sha,
-    owner: row.owner,
-    repo: row.repo,
-    pr: Number(row.pr),
-    installationId: Number(row.installation_id),
-    checkRunId: row.check_run_id === null ? null : Number(row.check_run_id),
-    url: row.url,
-    phase: row.phase,
-    conclusion: row.conclusion,
-    hasReport: row.has_report,
-    deadlineAt: row.deadline_at === null ? null : Number(row.deadline_at),
-  };
-}
-
-function checks(db: Database, now: Clock): Checks {
-  const select = `SELECT ${CHECK_COLUMNS} FROM npu_advisor.check_runs`;
-  return {
-    async find(repoId, sha) {
-      const rows = await db.query<CheckRow>(`${select} WHERE repo_id = $1 AND sha = $2`, [repoId, sha]);
-      return rows[0] === undefined ? null : toCheck(rows[0]);
-    },
-    async findByCheckRun(repoId, checkRunId) {
-      const rows = await db.query<CheckRow>(`${select} WHERE repo_id = $1 AND check_run_id = $2`, [repoId, checkRunId]);
-      return rows[0] === undefined ? null : toCheck(rows[0]);
-    },
-    async put(record) {
-      await db.query(
-        `INSERT INTO npu_advisor.check_runs (${CHECK_COLUMNS}, updated_at) VALUES (${placeholders(13, 1)})
-         ON CONFLICT (repo_id, sha) DO UPDATE SET owner = excluded.owner, repo = excluded.repo, pr = excluded.pr,
-           installation_id = excluded.installation_id, check_run_id = excluded.check_run_id, url = excluded.url, phase = excluded.phase,
-           conclusion = excluded.conclusion, has_report = excluded.has_report, deadline_at = excluded.deadline_at,
-           updated_at = excluded.updated_at`,
-        [
-          record.repoId,
-          record.sha,
-          record.owner,
-          record.repo,
-          record.pr,
-          record.installationId,
-          record.checkRunId,
-          record.url,
-          record.phase,
-          record.conclusion,
-          record.hasReport,
-          record.deadlineAt,
-          now(),
-        ],
-      );
-    },
-    async overdue(at, limit) {
-      const rows = await db.query<CheckRow>(
-        `${select} WHERE phase <> 'completed' AND deadline_at IS NOT NULL AND deadline_at <= $1 ORDER BY deadline_at LIMIT $2`,
-        [at, limit],
-      );
-      return rows.map(toCheck);
-    },
-    async hurry(installationId) {
-      await db.query(
-        `UPDATE npu_advisor.check_runs SET deadline_at = $2 WHERE installation_id = $1 AND phase <> 'completed' AND deadline_at > $2`,
-        [installationId, now()],
-      );
-    },
-    async openOfPullRequest(repoId, pr) {
-      const rows = await db.query<CheckRow>(`${select} WHERE repo_id = $1 AND pr = $2 AND phase <> 'completed'`, [repoId, pr]);
-      return rows.map(toCheck);
-    },
-    async prune(olderThan) {
-      await db.query(`DELETE FROM npu_advisor.check_runs WHERE phase = 'completed' AND updated_at < $1`, [olderThan]);
-    },
-  };
-}
-
 interface PullRequestRow {
   comment_id: number | string | null;
   body_hash: string | null;
@@ -313,17 +220,18 @@ function reports(db: Database, now: Clock): Reports {
       const rows = await db.query<{ json: string }>('SELECT json FROM npu_advisor.reports WHERE key = $1', [key]);
       return rows[0] === undefined ? null : JSON.parse(rows[0].json);
     },
-    async latest(repoId, sha) {
+    async latest(repoId, sha, pr) {
       const rows = await db.query<{ json: string }>(
-        'SELECT json FROM npu_advisor.reports WHERE repo_id = $1 AND sha = $2 ORDER BY created_at DESC LIMIT 1',
-        [repoId, sha],
+        'SELECT json FROM npu_advisor.reports WHERE repo_id = $1 AND sha = $2 AND pr = $3 ORDER BY created_at DESC LIMIT 1',
+        [repoId, sha, pr],
       );
       return rows[0] === undefined ? null : JSON.parse(rows[0].json);
     },
-    async withFinding(repoId, sha, finding) {
+    async withFinding(repoId, sha, pr, finding) {
       const rows = await db.query<{ json: string }>(
-        `SELECT json FROM npu_advisor.reports WHERE repo_id = $1 AND sha = $2 AND strpos(json, $3) > 0 ORDER BY created_at DESC LIMIT 1`,
-        [repoId, sha, `"id":${JSON.stringify(finding)}`],
+        `SELECT json FROM npu_advisor.reports WHERE repo_id = $1 AND sha = $2 AND pr = $3 AND strpos(json, $4) > 0
+         ORDER BY created_at DESC LIMIT 1`,
+        [repoId, sha, pr, `"id":${JSON.stringify(finding)}`],
       );
       return rows[0] === undefined ? null : JSON.parse(rows[0].json);
     },
@@ -415,6 +323,7 @@ export function createStore(database: Database, now: Clock = Date.now): Store {
     checks: checks(database, now),
     pullRequests: pullRequests(database, now),
     reports: reports(database, now),
+    pages: pages(database, now),
     asks: asks(database, now),
     acknowledgements: acknowledgements(database),
     marks: marks(database),

@@ -270,11 +270,11 @@ describe('a pull request that goes into another branch', () => {
     const repository = withBranches();
     const pull = openPull({ repository });
     await jobs.take('pull_request', { action: 'opened', pr: pull });
-    const before = (await jobs.deps.store.checks.find(repository.id, pull.headSha))!;
+    const before = (await jobs.deps.store.checks.find(repository.id, pull.headSha, pull.number))!;
     repository.retarget(pull, 'release');
     await jobs.take('pull_request', { action: 'edited', pr: pull, changes });
     expect(check(pull)).toMatchObject({ status: 'queued', title: expect.stringMatching(/^等待/) });
-    expect((await jobs.deps.store.checks.find(repository.id, pull.headSha))!.deadlineAt).toBeGreaterThan(before.deadlineAt!);
+    expect((await jobs.deps.store.checks.find(repository.id, pull.headSha, pull.number))!.deadlineAt).toBeGreaterThan(before.deadlineAt!);
   });
 });
 

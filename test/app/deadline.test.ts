@@ -76,6 +76,7 @@ beforeAll(async () => {
     killPoint: () => undefined,
     signal: new AbortController().signal,
     analysisSlot: (body) => body(),
+    links: null,
     now: () => clock,
   };
 });
@@ -200,7 +201,7 @@ describe('a check that is opened again', () => {
   ])('and then can be told %s is concluded in the end', async (_, guid, skip) => {
     const fault = hub.fault({ match: /^PATCH \S*\/check-runs\/\d+/, skip, status: 502, times: 100 });
     await take(rerun(pull, guid));
-    const record = await opened.store.checks.find(repository.id, pull.headSha);
+    const record = await opened.store.checks.find(repository.id, pull.headSha, pull.number);
     expect(record).toMatchObject({ phase: 'in_progress' });
     expect(record!.deadlineAt).toBeGreaterThan(clock);
     fault.times = 0;

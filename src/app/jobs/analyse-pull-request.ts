@@ -9,7 +9,7 @@ import { renderUntouched } from '../../render/jobs.ts';
 import type { CheckRecord } from '../../store/ports.ts';
 import { asAccepted } from './accepted.ts';
 import { isAttached } from './candidate.ts';
-import { buttons, concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain, writeCheck } from './check-run.ts';
+import { buttons, concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain, withdraw, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { findElsewhere } from './find-elsewhere.ts';
 import { findProfile, findWanted, listsOf, type Search } from './find-profile.ts';
@@ -33,7 +33,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
   const place = { target, sha: headSha, pr };
   if (pull === null) return 'gone';
   if (pull.headSha !== headSha || pull.state !== 'open') {
-    await concludeOpenCheck(deps, place, plainCheck(pull.headSha === headSha ? 'closed' : 'superseded', 'en'));
+    await withdraw(deps, place, pull.headSha === headSha ? 'closed' : 'superseded');
     if (analysis.isAsked) await sayAgain(deps, place);
     return 'superseded';
   }
@@ -107,7 +107,7 @@ async function sayKept(
 ): Promise<boolean> {
   const { target, pr, headSha, run, wanted, isAsked, mayReuse, restates } = analysis;
   if (run !== null || wanted !== null || !mayReuse || !(isAsked || restates === true)) return false;
-  const kept = Report.safeParse(await deps.store.reports.latest(target.repository.id, headSha));
+  const kept = Report.safeParse(await deps.store.reports.latest(target.repository.id, headSha, pr));
   if (!kept.success || kept.data.lang !== publication.lang || kept.data.verdict.outcome === 'no-data') return false;
   const report = await asAccepted(deps, target.repository.id, pr, kept.data, job);
   const source = await sourceOf(octokit, analysis);
@@ -135,7 +135,7 @@ async function analyseJobs(
   const touched = isCurious ? jobs : concerned;
   const untouched = jobs.filter((job) => !touched.includes(job)).map(({ name }) => name ?? '');
   const sayUntouched = async (names: readonly string[]): Promise<AnalysisOutcome> => {
-    await writeCheck(deps, place, { ...renderUntouched(names, lang), actions: buttons(['rerun'], lang) }, false);
+    await writeCheck(deps, place, { ...renderUntouched(names, lang), actions: buttons(['rerun'], lang), lang }, false);
     return 'published';
   };
   if (touched.length === 0) return sayUntouched(untouched);
@@ -232,16 +232,16 @@ async function publishConfigProblem(deps: Dependencies, analysis: Analysis, pull
 
 /** Concludes a check whose deadline has passed, unless a profile is there after all. */
 export async function concludeOverdue(deps: Dependencies, target: Target, pr: number, sha: string): Promise<void> {
-  const check = await deps.store.checks.find(target.repository.id, sha);
+  const check = await deps.store.checks.find(target.repository.id, sha, pr);
   if (check === null || check.phase === 'completed') return;
   if (pr === QUEUE_PR) return concludeOpenCheck(deps, { target, sha, pr }, plainCheck('queue-missing', 'en'));
   const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.read);
   const pull = await readPullRequest(octokit, target.repository, pr);
   const place = { target, sha, pr };
-  if (pull === null || (pull.state !== 'open' && pull.headSha === sha)) return concludeOpenCheck(deps, place, plainCheck('closed', 'en'));
+  if (pull === null || (pull.state !== 'open' && pull.headSha === sha)) return withdraw(deps, place, 'closed');
   const settings = await readSettings(deps, target, pull.baseRef, octokit);
   const config = settings.ok ? settings.value : DEFAULT_CONFIG;
-  if (pull.headSha !== sha) return concludeOpenCheck(deps, place, plainCheck('superseded', config.lang));
+  if (pull.headSha !== sha) return withdraw(deps, place, 'superseded', config.lang);
   // The event that announced the profile may have been lost.
   const common = { run: null, wanted: null, isAsked: false, mayReuse: false, isRetry: false, isFinal: true };
   if ((await analysePullRequest(deps, { target, pr, headSha: sha, ...common })) !== 'waiting') return;

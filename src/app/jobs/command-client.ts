@@ -70,7 +70,7 @@ export function standingClients(deps: Dependencies, place: CommandPlace, restate
     if (found === null || found.reportedSha === null) return null;
     if (found.shown !== undefined) return found.shown;
     // Published before this was remembered.
-    const kept = Report.safeParse(await deps.store.reports.latest(repository.id, found.reportedSha));
+    const kept = Report.safeParse(await deps.store.reports.latest(repository.id, found.reportedSha, pull.number));
     if (!kept.success) return null;
     return shownFindings(await asAccepted(deps, repository.id, pull.number, kept.data, { name: null, config }), null);
   };
@@ -112,7 +112,7 @@ export function standingClients(deps: Dependencies, place: CommandPlace, restate
     async reportOf(finding) {
       const found = await stateOnce();
       if (found === null || found.reportedSha === null) return null;
-      const kept = Report.safeParse(await deps.store.reports.withFinding(repository.id, found.reportedSha, finding));
+      const kept = Report.safeParse(await deps.store.reports.withFinding(repository.id, found.reportedSha, pull.number, finding));
       return kept.success ? kept.data : null;
     },
     rules: () => RULES.map(({ id }) => id),
@@ -126,7 +126,7 @@ export function standingClients(deps: Dependencies, place: CommandPlace, restate
       });
       const found = await stateOnce();
       const latest = Report.safeParse(
-        found?.reportedSha == null ? null : await deps.store.reports.latest(repository.id, found.reportedSha),
+        found?.reportedSha == null ? null : await deps.store.reports.latest(repository.id, found.reportedSha, pull.number),
       );
       const outcome = latest.success ? latest.data.checked.find((one) => one.rule === id) : undefined;
       return {

@@ -6,15 +6,17 @@ import { DEFAULT_CONFIG } from '../../config/schema.ts';
 import { listArtifacts } from '../../github/artifacts.ts';
 import { type Octokit, PERMISSIONS, refusalOf, statusOf } from '../../github/client.ts';
 import type { Task } from '../../github/intake.ts';
+import { type LogContext, withLogContext } from '../../github/log.ts';
 import { permissionOf, type Reaction, react } from '../../github/permission.ts';
 import { findPullRequests, findPullRequestsOfHead, listRuns, type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
+import type { ShownFinding } from '../../model/acknowledgement.ts';
 import type { Lang } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
 import { prose } from '../../render/escape.ts';
 import type { CheckRecord, WorkRequest } from '../../store/ports.ts';
 import { dateOf } from './accepted.ts';
 import { analysePullRequest, concludeAnyhow, concludeOverdue, publishGivingUp } from './analyse-pull-request.ts';
-import { concludeOpenCheck, ensureCheck, isSetAside, openCheck, plainCheck, sayAgain, writeCheck } from './check-run.ts';
+import { ensureCheck, isSetAside, openCheck, sayAgain, withdraw, writeCheck } from './check-run.ts';
 import { checkSettings } from './check-settings.ts';
 import { acknowledgeFindings, standingClients } from './command-client.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -26,6 +28,7 @@ import { isBranchRun, recordBranchRun, requestRecording } from './record-branch.
 import { giveReply } from './reply.ts';
 import { type AnalyseRequest, PullRequestRequest, type Target, TaskRequest } from './request.ts';
 import { readSettings } from './settings.ts';
+import { shareOf, worstOf } from './shared-check.ts';
 import { subjectOf } from './subject.ts';
 
 /** A deadline that could not be acted on is looked at again after this. */
@@ -60,12 +63,12 @@ async function handleRun(deps: Dependencies, task: TaskOf<'run-completed'>, orig
   if (isBranchRun(task, pulls.length === 0)) await requestRecording(deps, task, origin);
   if (pulls.length === 0) {
     deps.log.info({ repository: repository.id, run: run.id, sha: run.headSha }, 'run belongs to no open pull request');
-    const check = await deps.store.checks.find(repository.id, run.headSha);
-    // The commit of a merge queue has no pull request of its own and is judged elsewhere.
-    if (check !== null && check.pr !== QUEUE_PR) {
-      const pull = check.pr === 0 ? null : await readPullRequest(octokit, repository, check.pr);
-      const place = { target: { installationId, repository }, sha: run.headSha, pr: check.pr };
-      await concludeOpenCheck(deps, place, plainCheck(pull?.headSha === run.headSha ? 'closed' : 'superseded', 'en'));
+    for (const { pr } of await deps.store.checks.ofCommit(repository.id, run.headSha)) {
+      // The commit of a merge queue has no pull request of its own and is judged elsewhere.
+      if (pr === QUEUE_PR) continue;
+      const pull = await readPullRequest(octokit, repository, pr);
+      const place = { target: { installationId, repository }, sha: run.headSha, pr };
+      await withdraw(deps, place, pull?.headSha === run.headSha ? 'closed' : 'superseded');
     }
     return;
   }
@@ -101,18 +104,22 @@ async function handleHead(
   if (pull === null) return;
   const settings = await readSettings(deps, target, pull.baseRef, octokit);
   const config = settings.ok ? settings.value : DEFAULT_CONFIG;
-  const known = await deps.store.checks.find(repository.id, headSha);
+  const isCurrent = pull.headSha === headSha && pull.state === 'open';
   const place = { target, sha: headSha, pr: task.pr };
+  // What is left of it on heads of before that others share.
+  for (const { sha } of isCurrent ? await deps.store.checks.sharedOfPullRequest(repository.id, task.pr) : [])
+    if (sha !== headSha) await withdraw(deps, { ...place, sha }, 'superseded');
+  const known = await deps.store.checks.find(repository.id, headSha, task.pr);
+  // It may be the head of another pull request, whose check is not to wait for one that has left.
+  if (!isCurrent && known === null && (await deps.store.checks.ofCommit(repository.id, headSha)).length > 0) return;
   const waiting = await openCheck(deps, place, config.lang, 'waiting');
   const found = await ensureCheck(deps, place, waiting, config.deadline_minutes);
   let check: CheckRecord = found;
-  const isCurrent = pull.headSha === headSha && pull.state === 'open';
   const hasNewBase = task.again === 'retargeted';
   const isEmpty = isCurrent && known !== null && !check.hasReport && check.phase !== 'in_progress';
-  if (isEmpty && (hasNewBase || (check.phase === 'completed' && (await isSetAside(deps, place, found.checkRunId))))) {
+  if (isEmpty && (hasNewBase || (check.phase === 'completed' && (await isSetAside(deps, place, found))))) {
     const deadlineAt = deps.now() + config.deadline_minutes * 60_000;
-    // Another pull request may have had the same head before.
-    check = { ...(await writeCheck(deps, place, waiting, false)), pr: task.pr, deadlineAt };
+    check = { ...(await writeCheck(deps, place, waiting, false)), deadlineAt };
     await deps.store.checks.put(check);
   }
   if (known === null ? check.phase === 'queued' : isCurrent && (await isToBeSaid(deps, task, check))) {
@@ -140,18 +147,21 @@ async function handleRerun(deps: Dependencies, task: TaskOf<'rerun'>, origin: st
   const target: Target = { installationId, repository };
   const app = await deps.github.identity();
   if (task.appId !== app.id) return;
-  const known = await deps.store.checks.find(repository.id, headSha);
-  if (known?.pr === 0) return sayAgain(deps, { target, sha: headSha, pr: 0 });
+  const shares = await deps.store.checks.ofCommit(repository.id, headSha);
+  if (shares.some(({ pr }) => pr === QUEUE_PR)) return sayAgain(deps, { target, sha: headSha });
   const octokit = await deps.github.client(installationId, repository, PERMISSIONS.command);
   const isWithinLimit = async (login: string): Promise<boolean> => (await takeAsk(deps, repository.id, login, origin)).accepted;
   // A check of before our store was lost is found by its commit.
-  const pulls =
-    known === null ? await findPullRequestsOfHead(octokit, repository, headSha) : [await readPullRequest(octokit, repository, known.pr)];
+  const pulls: (PullRequest | null)[] = shares.length === 0 ? await findPullRequestsOfHead(octokit, repository, headSha) : [];
+  for (const { pr } of shares) pulls.push(await readPullRequest(octokit, repository, pr));
+  // Accepted is what stood above the button: of pull requests that share the commit, the findings of the one that was shown.
+  const shownPr = worstOf(shares.map(shareOf))?.pr ?? null;
+  const accepted = task.action === 'ack-all' && shownPr !== null ? await openFindings(deps, repository.id, shownPr, headSha) : [];
   for (const pull of pulls) {
     if (pull === null) continue;
     if (task.action === 'ack-all') {
-      const isDone = actor !== null && (await acknowledgeAll(deps, octokit, { target, pull, actor, headSha, origin }));
-      if (!isDone) await sayAgain(deps, { target, sha: headSha, pr: pull.number });
+      const isDone = actor !== null && (await acknowledgeAll(deps, octokit, { target, pull, actor, headSha, origin, accepted }));
+      if (!isDone) await sayAgain(deps, { target, sha: headSha });
       continue;
     }
     const isHeard = actor === null || ((await mayAsk(octokit, repository, actor, pull.author)) && (await isWithinLimit(actor)));
@@ -160,7 +170,7 @@ async function handleRerun(deps: Dependencies, task: TaskOf<'rerun'>, origin: st
         { repository: repository.id, pr: pull.number, actor, action: task.action },
         'asked again without the right to, or too often',
       );
-      await sayAgain(deps, { target, sha: headSha, pr: pull.number });
+      await sayAgain(deps, { target, sha: headSha });
       continue;
     }
     deps.log.info({ repository: repository.id, pr: pull.number, actor, action: task.action }, 'asked again');
@@ -174,11 +184,24 @@ async function handleRerun(deps: Dependencies, task: TaskOf<'rerun'>, origin: st
   }
 }
 
+/** What is open on a pull request, where its report is of the commit. */
+async function openFindings(deps: Dependencies, repoId: number, pr: number, headSha: string): Promise<readonly ShownFinding[]> {
+  const state = await deps.store.pullRequests.find(repoId, pr);
+  return state?.reportedSha === headSha ? (state.shown ?? []).filter((finding) => finding.state === 'open') : [];
+}
+
 /** The button: everything that is open on the commit. Only for who may write, as it may open a gate. False: nothing was done. */
 async function acknowledgeAll(
   deps: Dependencies,
   octokit: Octokit,
-  { target, pull, actor, headSha, origin }: { target: Target; pull: PullRequest; actor: string; headSha: string; origin: string },
+  {
+    target,
+    pull,
+    actor,
+    headSha,
+    origin,
+    accepted,
+  }: { target: Target; pull: PullRequest; actor: string; headSha: string; origin: string; accepted: readonly ShownFinding[] },
 ): Promise<boolean> {
   const { repository, installationId } = target;
   const permission = await permissionOf(octokit, repository, actor);
@@ -190,8 +213,7 @@ async function acknowledgeAll(
     );
     return false;
   }
-  const state = await deps.store.pullRequests.find(repository.id, pull.number);
-  const open = state?.reportedSha === headSha ? (state.shown ?? []).filter((finding) => finding.state === 'open') : [];
+  const open = (await openFindings(deps, repository.id, pull.number, headSha)).filter(({ id }) => accepted.some((one) => one.id === id));
   if (open.length === 0) return false;
   await acknowledgeFindings(deps, { target, pull, actor, headSha }, open, { reason: '', until: null });
   const common = { installationId, repository, pr: pull.number, headSha, run: null, commentId: null };
@@ -217,8 +239,8 @@ async function statusFacts(
   const { repository } = target;
   const settings = await readSettings(deps, target, baseRef, octokit);
   const config = settings.ok ? settings.value : DEFAULT_CONFIG;
-  const check = await deps.store.checks.find(repository.id, headSha);
-  const latest = Report.safeParse(await deps.store.reports.latest(repository.id, headSha));
+  const check = await deps.store.checks.find(repository.id, headSha, pr);
+  const latest = Report.safeParse(await deps.store.reports.latest(repository.id, headSha, pr));
   const reader = await deps.github.client(target.installationId, repository, PERMISSIONS.read);
   const runs: StatusFacts['runs'][number][] = [];
   for (const { run, completed } of (await listRuns(reader, repository, headSha)).slice(0, 10)) {
@@ -393,7 +415,7 @@ type Settle = (
 
 /** Runs work for some requests: settled when it ends, tried again later when it throws, given up after the last try. */
 function createSettle(deps: Dependencies, subject: string): Settle {
-  return async (requests, work, giveUp) => {
+  const settle: Settle = async (requests, work, giveUp) => {
     const ids = requests.map(({ id }) => id);
     const attempt = Math.max(0, ...requests.map(({ attempts }) => attempts)) + 1;
     const abandon = async (error: unknown): Promise<void> => {
@@ -406,9 +428,11 @@ function createSettle(deps: Dependencies, subject: string): Settle {
     };
     if (attempt > deps.options.attempts) return abandon(new Error('the process ended during every try'));
     await deps.store.requests.begin(ids);
+    const started = deps.now();
     try {
       const note = await work();
       await deps.store.requests.settle(ids, 'done', note);
+      deps.log.info({ subject, attempt, note, ms: deps.now() - started }, 'job done');
     } catch (error) {
       if (deps.signal.aborted) {
         await deps.store.requests.uncount(ids);
@@ -419,11 +443,18 @@ function createSettle(deps: Dependencies, subject: string): Settle {
       throw error;
     }
   };
+  return (requests, work, giveUp) => withLogContext(contextOf(requests), () => settle(requests, work, giveUp));
+}
+
+/** A hundred deliveries may be one job; the newest few say enough. */
+function contextOf(requests: readonly WorkRequest[]): LogContext {
+  const newest = requests.slice(-5);
+  return { jobs: newest.map(({ id }) => id), guids: [...new Set(newest.map(({ origin }) => origin))] };
 }
 
 /** Not even giving up could be told: a check that is open, or that GitHub has reset for whoever asked, is looked at once more. */
-async function lookAgain(deps: Dependencies, { target, headSha, isAsked }: Analysis, hopeless: boolean): Promise<void> {
-  const check = await deps.store.checks.find(target.repository.id, headSha);
+async function lookAgain(deps: Dependencies, { target, pr, headSha, isAsked }: Analysis, hopeless: boolean): Promise<void> {
+  const check = await deps.store.checks.find(target.repository.id, headSha, pr);
   if (check === null || (check.phase === 'completed' && (!isAsked || hopeless))) return;
   const deadlineAt = deps.now() + (hopeless ? HOPELESS_AGAIN_MS : OVERDUE_AGAIN_MS);
   await deps.store.checks.put({ ...check, phase: 'in_progress', conclusion: null, hasReport: false, deadlineAt });
@@ -431,14 +462,18 @@ async function lookAgain(deps: Dependencies, { target, headSha, isAsked }: Analy
 
 /** What is open of a pull request that was closed. A `closed` may arrive after the `reopened` that followed it, so GitHub is asked. */
 async function concludeClosed(deps: Dependencies, target: Target, pr: number, headSha: string): Promise<void> {
-  const open = await deps.store.checks.openOfPullRequest(target.repository.id, pr);
-  if (open.length === 0) return;
+  const { checks } = deps.store;
+  const parts = [
+    ...(await checks.openOfPullRequest(target.repository.id, pr)),
+    ...(await checks.sharedOfPullRequest(target.repository.id, pr)),
+  ];
+  if (parts.length === 0) return;
   const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.read);
   const pull = await readPullRequest(octokit, target.repository, pr);
-  for (const { sha } of open) {
+  for (const sha of new Set(parts.map((part) => part.sha))) {
     const isHead = sha === (pull?.headSha ?? headSha);
     if (isHead && pull?.state === 'open') continue;
-    await concludeOpenCheck(deps, { target, sha, pr }, plainCheck(isHead ? 'closed' : 'superseded', 'en'));
+    await withdraw(deps, { target, sha, pr }, isHead ? 'closed' : 'superseded');
   }
 }
 
@@ -468,7 +503,7 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
       },
       async (_, error) => {
         if (payload.kind === 'overdue' && !isHopeless(error) && (await concludeAnyhow(deps, target, pr, headSha))) return;
-        const check = await deps.store.checks.find(repository.id, headSha);
+        const check = await deps.store.checks.find(repository.id, headSha, pr);
         const pause = isHopeless(error) ? HOPELESS_AGAIN_MS : OVERDUE_AGAIN_MS;
         if (check !== null) await deps.store.checks.put({ ...check, deadlineAt: deps.now() + pause });
       },
@@ -485,7 +520,7 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
         return outcome;
       },
       async (correlationId) => {
-        const check = await deps.store.checks.find(analysis.target.repository.id, analysis.headSha);
+        const check = await deps.store.checks.find(analysis.target.repository.id, analysis.headSha, analysis.pr);
         // What was to be said again still stands as it was said, unless its check has been opened for it.
         const isStanding = analysis.restates === true && !analysis.isAsked && analysis.run === null && check?.phase === 'completed';
         if (!isStanding) {
@@ -527,7 +562,7 @@ async function giveUpTask(deps: Dependencies, request: WorkRequest, correlationI
   const { task } = TaskRequest.parse(request.payload);
   if (task.kind === 'rerun') {
     const { installationId, repository, headSha } = task;
-    await sayAgain(deps, { target: { installationId, repository }, sha: headSha, pr: 0 });
+    await sayAgain(deps, { target: { installationId, repository }, sha: headSha });
   }
   if (task.kind !== 'comment') return;
   const { installationId, repository, pr, commentId, actor } = task;

@@ -50,7 +50,7 @@ export async function handleMergeGroup(deps: Dependencies, task: Extract<Task, {
   if (queue !== null) {
     const octokit = await deps.github.client(installationId, repository, PERMISSIONS.read);
     const pull = await readPullRequest(octokit, repository, queue.pr);
-    verdict = pull === null ? null : await deps.store.checks.find(repository.id, pull.headSha);
+    verdict = pull === null ? null : await deps.store.checks.find(repository.id, pull.headSha, pull.number);
   }
   await writeCheck(deps, place, queueCheck(queue?.pr ?? null, verdict, config.lang), false);
 }

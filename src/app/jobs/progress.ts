@@ -40,6 +40,8 @@ export function startProgress(deps: Dependencies, place: CheckPlace, checkRunId:
 
   async function send(): Promise<void> {
     if (step === null) return;
+    // What the run shows may be another pull request's, which has the same head.
+    if ((await deps.store.checks.ofCommit(place.target.repository.id, place.sha)).length > 1) return;
     const { slug } = await deps.github.identity();
     const base = { lang, appSlug: slug, pr: place.pr, sha: place.sha, links: { htmlBase: null, report: null }, workflow: null } as const;
     const progress = { step, since, now: deps.now() };

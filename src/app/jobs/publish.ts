@@ -29,6 +29,7 @@ import type { PostedFinding, PullRequestState } from '../../store/ports.ts';
 import { asAccepted } from './accepted.ts';
 import { buttons, hasFailed, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
+import { addressOfPage, keepPage } from './keep-page.ts';
 import type { Target } from './request.ts';
 
 /** What is to be said about a commit, without the parts that depend on what was posted before. */
@@ -161,7 +162,11 @@ function wantedSuggestions(reports: readonly Report[], lang: Lang, commentUrl: s
  * Brings comment, check run and suggestions to the state the statement asks for. Whatever is already there is found and reused,
  * so that doing it again after a crash at any point changes nothing that is right.
  */
-export async function publish(deps: Dependencies, publication: Publication): Promise<void> {
+export function publish(deps: Dependencies, publication: Publication): Promise<void> {
+  return deps.timed('publish', () => bringToState(deps, publication));
+}
+
+async function bringToState(deps: Dependencies, publication: Publication): Promise<void> {
   const { target, pull, sha, lang, statement } = publication;
   const { repository, installationId } = target;
   const hasReport = reportsOf(statement).length > 0;
@@ -184,10 +189,12 @@ export async function publish(deps: Dependencies, publication: Publication): Pro
   const before = state.reportedSha === sha ? state.before : state.findings;
   let posted = isCurrent && hasReport ? await listPostedSuggestions(octokit, repository, pull.number, app) : [];
 
+  const pages = await keepPages(deps, publication);
   const viewOf = (of: JobStatement, base: ViewBase, previous: readonly PostedFinding[]): CommentView => {
     if (of.kind === 'other') return of.view(base, previous);
     return {
       ...base,
+      links: { ...base.links, report: pages.get(of.report) ?? base.links.report },
       state: 'report',
       report: of.report,
       reportHash: hashReports([of.report]),
@@ -272,7 +279,7 @@ export async function publish(deps: Dependencies, publication: Publication): Pro
     await writeCheck(
       deps,
       place,
-      { ...rendered, ...kept, actions: rendered.status === 'completed' ? buttons(offered, lang) : [] },
+      { ...rendered, ...kept, actions: rendered.status === 'completed' ? buttons(offered, lang) : [], lang, ...detailsOf(pages) },
       hasReport,
     );
   };
@@ -317,7 +324,7 @@ export async function showPending(deps: Dependencies, target: Target, pull: Pull
   await deps.store.database.exclusively(`comment/${repository.id}/${pull.number}`, async () => {
     const state = await deps.store.pullRequests.find(repository.id, pull.number);
     if (state === null || state.commentId === null || state.reportedSha === null || state.reportedSha === pull.headSha) return;
-    const kept = Report.safeParse(await deps.store.reports.latest(repository.id, state.reportedSha));
+    const kept = Report.safeParse(await deps.store.reports.latest(repository.id, state.reportedSha, pull.number));
     const { lang } = config;
     if (!kept.success || kept.data.lang !== lang) return;
     const report = await asAccepted(deps, repository.id, pull.number, kept.data, { name: null, config });
@@ -328,12 +335,16 @@ export async function showPending(deps: Dependencies, target: Target, pull: Pull
     if (comment?.id !== state.commentId || !comment.body.includes(` sha=${state.reportedSha} `)) return;
     // Of several jobs the store has no common report; their comment stays as it is.
     if (/^<!-- npu-advisor:state [^\n]* jobs=/m.test(comment.body)) return;
+    const page = await addressOfPage(deps, { repoId: repository.id, pr: pull.number, sha: state.reportedSha, job: null });
     const body = renderComment({
       lang,
       appSlug: app.slug,
       pr: pull.number,
       sha: state.reportedSha,
-      links: { htmlBase: pull.headHtmlUrl, report: (await deps.store.checks.find(repository.id, state.reportedSha))?.url ?? null },
+      links: {
+        htmlBase: pull.headHtmlUrl,
+        report: page ?? (await deps.store.checks.find(repository.id, state.reportedSha, pull.number))?.url ?? null,
+      },
       state: 'report',
       report,
       reportHash: hashReports([report]),
@@ -347,6 +358,27 @@ export async function showPending(deps: Dependencies, target: Target, pull: Pull
     const shown = showing(state, shownFindings(report, null), state.reportedSha, deps.now());
     await deps.store.pullRequests.put({ ...state, bodyHash: hashBody(body), ...shown });
   });
+}
+
+/** Addresses of the pages of what is said. */
+async function keepPages(deps: Dependencies, { target, pull, sha, statement }: Publication): Promise<ReadonlyMap<Report, string>> {
+  const named = statement.kind === 'jobs' ? statement.jobs : [{ name: null, statement }];
+  const pages = new Map<Report, string>();
+  for (const { name, statement: of } of named) {
+    if (of.kind !== 'report') continue;
+    const subject = { repoId: target.repository.id, pr: pull.number, sha, job: name };
+    const fromFork = pull.headRepoId !== pull.baseRepoId;
+    const url = await keepPage(deps, of.report, { ...subject, htmlBase: pull.headHtmlUrl, fromFork });
+    if (url !== null) pages.set(of.report, url);
+  }
+  return pages;
+}
+
+/** A check has one page of details; of several jobs that of the first whose gate fails. */
+function detailsOf(pages: ReadonlyMap<Report, string>): { detailsUrl?: string } {
+  const [first] = pages;
+  const [, url] = [...pages].find(([{ gate }]) => gate?.outcome === 'fail') ?? first ?? [];
+  return url === undefined ? {} : { detailsUrl: url };
 }
 
 function annotatableIn(source: ReadonlyMap<string, string>): (path: string, line: number) => boolean {

@@ -80,10 +80,10 @@ async function takeUp(
   pr: number,
   headSha: string,
 ): Promise<boolean> {
-  if ((await deps.store.checks.find(repository.id, headSha)) !== null) return false;
+  if ((await deps.store.checks.find(repository.id, headSha, pr)) !== null) return false;
   const subject = subjectOf.head(repository, headSha);
   const task = { kind: 'head-changed', installationId, repository, pr, headSha };
-  const isNew = await deps.store.requests.add({ subject, kind: 'head-changed', origin: `reconcile/${headSha}`, payload: { task } });
+  const isNew = await deps.store.requests.add({ subject, kind: 'head-changed', origin: `reconcile/${pr}/${headSha}`, payload: { task } });
   await deps.queue.poke(subject);
   return isNew !== null;
 }

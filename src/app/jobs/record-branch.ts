@@ -90,7 +90,7 @@ export async function recordBranchRun(deps: Dependencies, task: RunTask): Promis
 
   const jobs = jobsOf(config);
   const all = await listArtifacts(octokit, repository, run.id);
-  const check = await deps.store.checks.find(repository.id, run.headSha);
+  const check = await deps.store.checks.find(repository.id, run.headSha, QUEUE_PR);
   // The event that asks for the check may come after the one of the run.
   const isJudged = queue !== null && config.merge_queue === 'profile' && check?.phase !== 'completed';
   const told: { name: string; view: ReportComment }[] = [];

@@ -1,3 +1,4 @@
+import type { Lang } from '../../model/lang.ts';
 import type { AppIdentity, Octokit, RepositoryRef } from '../client.ts';
 
 export const CHECK_NAME = 'NPU Advisor';
@@ -28,6 +29,10 @@ export interface DesiredCheck {
   readonly text: string;
   readonly annotations: readonly Annotation[];
   readonly actions: readonly { label: string; description: string; identifier: string }[];
+  /** What it is written in; English where it is not said. */
+  readonly lang?: Lang;
+  /** Where the whole report is; not given: what GitHub knows stays. */
+  readonly detailsUrl?: string;
 }
 
 export interface FoundCheck {
@@ -192,6 +197,7 @@ export async function updateCheck(octokit: Octokit, repository: RepositoryRef, c
       ...where,
       status: 'completed',
       conclusion: desired.conclusion ?? 'neutral',
+      ...(desired.detailsUrl === undefined ? {} : { details_url: desired.detailsUrl }),
       output: final,
       actions,
     });
