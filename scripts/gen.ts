@@ -15,6 +15,7 @@ import { LANGS, type Lang } from '../src/model/lang.ts';
 import { Report } from '../src/model/report.ts';
 import type { Rule, RuleOption } from '../src/model/rule.ts';
 import { HOLDINGS, sqlName } from '../src/store/holdings.ts';
+import { reportPage } from './report-page.ts';
 import { exampleText } from './rule-example.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -419,6 +420,9 @@ Without PostgreSQL accepted deliveries also lie in \`spool\`, one file each, for
 the login of whoever gave a command, what was acknowledged with the reason that was given, addresses of requests to GitHub that had to wait (with owner, repository and path), and messages of errors, which
 may quote the name of an artifact or file; no payloads, no tables of a profile, no tokens.
 
+**Details pages** exist only where the operator has set \`NPU_ADVISOR_PUBLIC_URL\`. Whoever has the link of a comment or check can read the page it leads to, without an account, until the link ends. The link cannot be guessed,
+search engines and shared caches are told to leave it alone, and it is not logged here. Once the repository is erased it leads nowhere. Rendered pages stay in memory for ten minutes and are asked for in the store each time.
+
 On GitHub itself stay the comment, the check run and the suggestions. They are yours; uninstalling the App does not delete them.
 
 ## When the App is removed
@@ -459,6 +463,7 @@ for (const lang of LANGS) {
 }
 put('docs/commands.md', commandsPage());
 put('docs/config.md', configPage());
+put('docs/report-format.md', reportPage(HEADER));
 put('docs/environment.md', environmentPage());
 put('docs/privacy.md', privacyPage());
 put('action.yml', actionFile());

@@ -26,19 +26,21 @@ export const Saving = z.object({
 });
 
 export const Evidence = z.object({
-  text: z.string(),
+  text: z.string().describe('one measured fact, with its figures'),
   source: z.string().nullable().describe('file of the profile, relative to what was uploaded, e.g. rank0/trace_view.json'),
-  rank: Rank.optional(),
-  step: z.number().int().nullable().optional(),
+  rank: Rank.optional().describe('rank it was measured on'),
+  step: z.number().int().nullable().optional().describe('number of the step, as the profile counts'),
   startUs: z.number().optional().describe('µs since the first event of that rank (rank clock)'),
   durationUs: z.number().optional(),
 });
 
 export const Location = z.object({
-  file: z.string(),
+  file: z.string().describe('path in the repository; of `profile`: as the call stack names it'),
   line: z.number().int().positive(),
-  symbol: z.string().nullable(),
-  provenBy: z.enum(['call-stack', 'profile', 'syntax']),
+  symbol: z.string().nullable().describe('function the line is in'),
+  provenBy: z
+    .enum(['call-stack', 'profile', 'syntax'])
+    .describe('profile: a frame of a call stack; call-stack: the same, checked against the repository; syntax: found in the source'),
   movedFrom: z.number().int().positive().optional().describe('line in the profiled code; the same call was found here'),
   oneOf: z.number().int().min(2).optional().describe('the profile fits this many places equally well; this is one of them'),
 });
@@ -46,20 +48,20 @@ export const Location = z.object({
 export const Edit = z.object({
   file: z.string(),
   startLine: z.number().int().positive(),
-  endLine: z.number().int().positive(),
-  before: z.string(),
-  after: z.string(),
+  endLine: z.number().int().positive().describe('last line that is replaced'),
+  before: z.string().describe('these lines as they are'),
+  after: z.string().describe('and as they should be'),
   kind: z.enum(['suggestion', 'comment-only']).describe('suggestion: provably safe and inside the diff, may be offered as one click'),
 });
 
 export const Recommendation = z.object({
-  remedy: z.string(),
+  remedy: z.string().describe('id of the remedy'),
   title: z.string(),
-  text: z.string(),
+  text: z.string().describe('why it helps, and how to check that it did'),
   code: z.string().nullable().describe('example to adapt, Python or shell; null when the edit says it all'),
-  edits: z.array(Edit),
-  preconditions: z.array(z.string()),
-  references: z.array(z.string()),
+  edits: z.array(Edit).describe('changes of lines in the repository'),
+  preconditions: z.array(z.string()).describe('what has to hold before it is applied'),
+  references: z.array(z.string()).describe('addresses of the documentation behind it'),
 });
 
 /** A person, or the settings, knows of it and accepts it: shown apart, and no gate fails for it. */
@@ -76,57 +78,65 @@ export const Acknowledged = z.object({
 
 export const Finding = z.object({
   id: z.string().describe('stable fingerprint: the same problem on the next push has the same id'),
-  rule: z.string(),
+  rule: z.string().describe('id of the rule'),
   category: z.string(),
-  title: z.string(),
-  severity: z.enum(SEVERITIES),
+  title: z.string().describe('the cause in one line'),
+  severity: z
+    .enum(SEVERITIES)
+    .describe(
+      'by the share of the step it costs: critical from 15 %, high from 5 %, medium from 2 %; a bound and low confidence are medium at most',
+    ),
   confidence: z.enum(CONFIDENCES),
   ranks: z.array(z.number().int().nonnegative()).describe('the ranks where the cause sits, not the ranks that suffer'),
-  steps: z.array(z.number().int()),
-  groups: z.array(z.string()),
-  saving: Saving.nullable(),
+  steps: z.array(z.number().int()).describe('steps it was seen in'),
+  groups: z.array(z.string()).describe('communicators it concerns'),
+  saving: Saving.nullable().describe('null: it costs no measurable time'),
   symptomOf: z.string().nullable().describe('id of the finding that explains this one'),
   maskedBy: z
     .array(z.string())
     .optional()
     .describe('ids of causes that take as long at the same time: this one saves nothing alone, only without them, too'),
-  evidence: z.array(Evidence),
+  evidence: z.array(Evidence).describe('facts of the profile behind it'),
   caveats: z.array(z.string()).describe('what caps the confidence or the saving'),
-  locations: z.array(Location),
-  recommendations: z.array(Recommendation),
+  locations: z.array(Location).describe('places to change, best first'),
+  recommendations: z.array(Recommendation).describe('what to change, best first'),
   maturity: z.enum(['stable', 'preview']).optional().describe('of the rule; absent: stable. A preview never fails a gate'),
-  acknowledged: Acknowledged.optional(),
+  acknowledged: Acknowledged.optional().describe('somebody knows and accepts it: no gate fails for it'),
 });
 
 export const BreakdownRow = z.object({
   rank: Rank,
   step: z.number().int().nullable(),
-  stepMs: Ms.nullable(),
-  stageMs: Ms.nullable(),
-  computingMs: Ms.nullable(),
-  communicationMs: Ms.nullable(),
-  exposedCommunicationMs: Ms.nullable(),
-  overlappedMs: Ms.nullable(),
-  freeMs: Ms.nullable(),
-  bubbleMs: Ms.nullable(),
-  preparingMs: Ms.nullable(),
-  tailMs: Ms.nullable(),
-  source: z.string(),
+  stepMs: Ms.nullable().describe('from the start of this step to that of the next, on the host'),
+  stageMs: Ms.nullable().describe('Stage of step_trace_time: first to last work of the card, without Bubble'),
+  computingMs: Ms.nullable().describe('the card computes'),
+  communicationMs: Ms.nullable().describe('the card communicates, waiting for other ranks included'),
+  exposedCommunicationMs: Ms.nullable().describe('communication that no computing covers'),
+  overlappedMs: Ms.nullable().describe('communication beside computing'),
+  freeMs: Ms.nullable().describe('the card does nothing, between its first and last work'),
+  bubbleMs: Ms.nullable().describe('waits for another pipeline stage; contained in exposedCommunicationMs'),
+  preparingMs: Ms.nullable().describe('start of the step to the first work of the card'),
+  tailMs: Ms.nullable().describe('last work of the card to the end of the step'),
+  source: z.string().describe('file the row is from'),
 });
 
 export const Input = z.object({
-  path: z.string(),
-  kind: z.string(),
+  path: z.string().describe('in the upload'),
+  kind: z.string().describe('what it was taken for'),
   bytes: z.number().nonnegative(),
   status: z.enum(['used', 'partial', 'ignored', 'refused']),
-  note: z.string(),
+  note: z.string().describe('why it was not, or not wholly, used'),
 });
 
-export const CheckedRule = z.object({ rule: z.string(), outcome: z.enum(OUTCOMES), reason: z.string() });
+export const CheckedRule = z.object({
+  rule: z.string(),
+  outcome: z.enum(OUTCOMES),
+  reason: z.string().describe('of pass: what was measured; of notApplicable: what is missing'),
+});
 
 export const Gate = z.object({
   outcome: z.enum(['pass', 'fail', 'neutral']),
-  because: z.array(z.string()),
+  because: z.array(z.string()).describe('why: the limits that were exceeded, or what could not be judged'),
   limits: z
     .array(z.enum(['severity', 'total_saving', 'rules', 'regression']))
     .optional()
@@ -134,18 +144,18 @@ export const Gate = z.object({
 });
 
 export const Job = z.object({
-  ranks: z.array(z.number().int().nonnegative()),
+  ranks: z.array(z.number().int().nonnegative()).describe('ranks that were read'),
   unrankedFolders: z.number().int().nonnegative().describe('rank folders whose rank number is not recorded'),
-  worldSize: z.number().int().positive().nullable(),
-  worldSizeBasis: z.string().nullable(),
-  missingRanks: z.array(z.number().int().nonnegative()),
+  worldSize: z.number().int().positive().nullable().describe('ranks of the whole job'),
+  worldSizeBasis: z.string().nullable().describe('how it is known'),
+  missingRanks: z.array(z.number().int().nonnegative()).describe('ranks of the job whose profile is not here'),
   steps: z.array(z.number().int()).describe('steps used'),
   droppedSteps: z.array(z.object({ step: z.number().int(), why: z.string() })),
-  stepTimeMs: Ms.positive().nullable(),
-  stepBasis: z.string(),
+  stepTimeMs: Ms.positive().nullable().describe('median over the steps used, of the slowest rank'),
+  stepBasis: z.string().describe('what the step time is: distance of step starts, one step, or the span of the device'),
   stepNoiseMs: Ms.nonnegative().nullable().describe('MAD of the step time; null with one step'),
   framework: z.string().nullable(),
-  samplesPerStep: z.number().positive().nullable(),
+  samplesPerStep: z.number().positive().nullable().describe('from the profile, else from the settings (`job`)'),
   samplesPerSecond: z.number().positive().nullable(),
   tokensPerSecond: z.number().positive().nullable(),
   versions: z.object({ cann: z.string().nullable(), torchNpu: z.string().nullable(), torch: z.string().nullable() }),
@@ -253,17 +263,19 @@ export const Report = z.object({
   lang: z.enum(['en', 'zh']),
   verdict: Verdict,
   job: Job,
-  breakdown: z.array(BreakdownRow),
-  findings: z.array(Finding),
-  checked: z.array(CheckedRule),
+  breakdown: z.array(BreakdownRow).describe('where the time of each step goes, by rank'),
+  findings: z.array(Finding).describe('causes, most severe first'),
+  checked: z.array(CheckedRule).describe('every rule, exactly once'),
   totals: z.object({
-    claimedMsPerStep: z.object({ likely: Ms.nonnegative().nullable(), ceiling: Ms.nonnegative() }),
-    unexplainedIdleMs: Ms.nonnegative().nullable(),
+    claimedMsPerStep: z
+      .object({ likely: Ms.nonnegative().nullable(), ceiling: Ms.nonnegative() })
+      .describe('all causes removed together; never more than the step'),
+    unexplainedIdleMs: Ms.nonnegative().nullable().describe('idle time per step that no cause owns, on the rank that sets the pace'),
   }),
-  comparison: Comparison.nullable(),
-  gate: Gate.nullable(),
-  inputs: z.array(Input),
-  notes: z.array(z.string()),
+  comparison: Comparison.nullable().describe('null: no baseline'),
+  gate: Gate.nullable().describe('null: the settings have no gate'),
+  inputs: z.array(Input).describe('every file of the upload, and what became of it'),
+  notes: z.array(z.string()).describe('what a reader should know of the profile'),
   attached: z.literal(true).optional().describe('a person attached the profile, nothing binds it to the commit; its gate is never passed'),
   patch: z.string().optional().describe('unified diff of all edits, as `git apply` takes it; absent without edits'),
   missing: z
