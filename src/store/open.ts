@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { fromPglite } from 'pg-boss';
+import { type StoreClock, startStoreClock } from './clock.ts';
 import { openEmbeddedFiles } from './embedded/database.ts';
 import { readSpool } from './embedded/spool.ts';
 import { readAll } from './inbox.ts';
@@ -24,6 +25,8 @@ export interface OpenStore {
   readonly store: Store;
   readonly queue: Queue;
   readonly inbox: InboxReader;
+  /** What time it is for all processes of the store. */
+  readonly clock: Pick<StoreClock, 'now' | 'behindMs'>;
   close(): Promise<void>;
 }
 
@@ -55,7 +58,8 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     await migrate(database);
     const connection = { backend: 'pglite', db: fromPglite(database.pglite) } as const;
     const queue = await openQueue({ connection, database, soleOwner: true, ...common });
-    return { store: createStore(database), queue, inbox: readSpool(spoolFolder(options.dataDir)), close: () => database.close() };
+    const clock = { now: Date.now, behindMs: 0 };
+    return { store: createStore(database), queue, inbox: readSpool(spoolFolder(options.dataDir)), clock, close: () => database.close() };
   }
   const database = openPostgres(databaseUrl);
   await migrate(database);
@@ -63,5 +67,10 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const queue = await openQueue({ connection, database, soleOwner: false, ...common });
   // What was accepted while the database could not be reached lies in the folder of this process.
   const inbox = readAll([readSpool(spoolFolder(options.dataDir)), openPostgresInbox(database)]);
-  return { store: createStore(database), queue, inbox, close: () => database.close() };
+  const clock = await startStoreClock(database);
+  const close = async (): Promise<void> => {
+    clock.stop();
+    await database.close();
+  };
+  return { store: createStore(database, clock.now), queue, inbox, clock, close };
 }

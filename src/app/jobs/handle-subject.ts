@@ -23,6 +23,7 @@ import type { Dependencies } from './dependencies.ts';
 import { findWanted, isRunAccepted } from './find-profile.ts';
 import type { Analysis } from './make-report.ts';
 import { handleMergeGroup, QUEUE_PR } from './merge-queue.ts';
+import { unlessOvertaken } from './overtaken.ts';
 import { showPending } from './publish.ts';
 import { isBranchRun, recordBranchRun, requestRecording } from './record-branch.ts';
 import { giveReply } from './reply.ts';
@@ -514,7 +515,7 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
       requests,
       async () => {
         deps.killPoint('job-started');
-        const outcome = await analysePullRequest(deps, analysis);
+        const outcome = await unlessOvertaken(deps, analysis, (watched) => analysePullRequest(watched, analysis));
         deps.log.info({ repository: analysis.target.repository.id, pr: analysis.pr, sha: analysis.headSha, outcome }, 'analysis handled');
         await reactAll(deps, analysis.target, commentIds, outcome === 'published' || outcome === 'waiting' ? '+1' : 'confused');
         return outcome;
