@@ -113,6 +113,7 @@ export function erasures(db: Database, now: () => number): Erasures {
     async drop(removal) {
       await db.query(`DELETE FROM npu_advisor.erasures WHERE ${where}`, keyOf(removal));
     },
+    repositoriesOf,
     async erase(removal, againAt) {
       const ids = await repositoriesOf(removal);
       let rows = 0;

@@ -219,6 +219,8 @@ export interface Erasures {
   due(limit: number): Promise<readonly Removal[]>;
   later(removal: Removal, dueAt: number): Promise<void>;
   drop(removal: Removal): Promise<void>;
+  /** Repositories that data is held of for it, and that are no other installation's. */
+  repositoriesOf(removal: Removal): Promise<readonly number[]>;
   /** Erases what is held of it, and has it looked at again. Returns how many rows went. */
   erase(removal: Removal, againAt: number): Promise<number>;
   /** After erasing: takes the bytes out of the files, too. */

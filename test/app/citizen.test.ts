@@ -86,7 +86,7 @@ const PULLS = 5;
 const PUSHES = 3;
 const TOTAL = 1000;
 
-/** Weeks of a repository: pushes, runs, chatter, commands, closed and reopened. What GitHub knows at the end is the same for every order. */
+/** Weeks of a repository: pushes, runs, chatter, commands, closed and reopened, another base branch. What GitHub knows at the end is the same for every order. */
 async function tell(name: string): Promise<Story> {
   const { hub } = jobs;
   const repository = hub.addRepository({ owner: 'acme', name, files: { 'train.py': 'import torch\n' } });
@@ -99,6 +99,7 @@ async function tell(name: string): Promise<Story> {
   // The very first profile of a repository is told apart from later ones, so one is there before.
   const first = repository.openPullRequest({ author: 'alice', branch: 'first', title: 'First', changes: { 'train.py': '# first\n' } });
   await jobs.take('workflow_run', { action: 'completed', run: addRun({ repository }, first, { findings: [] }) });
+  repository.commitFile('.github/npu-advisor.yml', 'gate: { severity: high }\n', { branch: 'release' });
   const pulls: PullHandle[] = [];
   const shas: string[] = [];
   for (let p = 0; p < PULLS; p++) {
@@ -131,9 +132,18 @@ async function tell(name: string): Promise<Story> {
       repository.markReady(pull);
       await send('pull_request', { action: 'ready_for_review', pr: pull });
     }
-    if (p === 4) {
+    if (p === 1) {
+      const base = { ref: { from: 'main' }, sha: { from: pull.baseSha } };
+      repository.retarget(pull, 'release');
+      await send('pull_request', { action: 'edited', pr: pull, changes: { base } });
+    }
+    if (p >= 3) {
       repository.closePullRequest(pull);
       await send('pull_request', { action: 'closed', pr: pull });
+    }
+    if (p === 3) {
+      repository.reopenPullRequest(pull);
+      await send('pull_request', { action: 'reopened', pr: pull });
     }
     if (p === 0) {
       await send('issue_comment', { action: 'created', comment: repository.comment(pull, 'alice', '/npu-advise help') });
@@ -160,6 +170,7 @@ function ending({ repository, pulls, shas }: Story): unknown {
   const plain = (value: unknown): unknown => {
     let text = JSON.stringify(value).replaceAll(repository.name, 'REPOSITORY');
     for (const [i, sha] of shas.entries()) text = text.replaceAll(sha, `<commit ${i}>`).replaceAll(sha.slice(0, 7), `<commit ${i}>`);
+    text = text.replace(/\/details\/[\w/-]+/g, '/details/<link>');
     return JSON.parse(text.replace(/\d{8,}/g, '<number>').replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>'));
   };
   const look = (view: PullView): unknown => ({
@@ -193,6 +204,9 @@ describe('1,000 deliveries', { timeout: 600_000 }, () => {
     await jobs.workOff();
     at = mark('worked off', at);
     const expected = ending(orderly);
+    // What was reopened has its report again, and the gate of the other base has failed.
+    expect(jobs.hub.view(orderly.pulls[3]!).checks.at(-1)).toMatchObject({ title: expect.stringMatching(/^Nothing to change/) });
+    expect(jobs.hub.view(orderly.pulls[1]!).checks.at(-1)).toMatchObject({ conclusion: 'failure', title: expect.stringMatching(/^Gate failed/) });
 
     for (let seed = 1; seed <= Number(process.env.NPU_ADVISOR_TEST_ORDERS ?? 1); seed++) {
       const random = seeded(seed);
@@ -622,36 +636,40 @@ describe('the App is removed', () => {
     expect(await rowsOf(repository)).toEqual(before);
   });
 
-  it('but by a transfer: what is held goes to the installation of the new owner, and goes when that one is removed', async () => {
-    const { repository } = await leaveTraces('sold');
-    const before = await rowsOf(repository);
-    const { github } = jobs.deps;
-    const buyers = 9_000_001;
-    let lists = true;
-    const paginate = async (route: string) => {
-      if (!lists) throw Object.assign(new Error('bad gateway'), { status: 502 });
-      const sold = { id: repository.id, name: 'renamed', owner: { login: 'buyer' } };
-      return route === 'GET /app/installations' ? [{ id: buyers, suspended_at: null }] : [sold];
-    };
-    const asked = { paginate } as never;
-    const deps = { ...jobs.deps, github: { ...github, app: asked, installation: async () => asked, reaches: async () => 'no' as const } };
-    const { erasures, repositories } = deps.store;
+  it.each(['one repository', 'all of it'])(
+    'but by a transfer of %s: what is held goes to the installation of the new owner, and goes when that one is removed',
+    async (what) => {
+      const { repository } = await leaveTraces(`sold-${what.slice(0, 3)}`);
+      const isAll = what === 'all of it';
+      const before = await rowsOf(repository);
+      const { github } = jobs.deps;
+      const buyers = isAll ? 9_000_002 : 9_000_001;
+      let lists = true;
+      const paginate = async (route: string) => {
+        if (!lists) throw Object.assign(new Error('bad gateway'), { status: 502 });
+        const sold = { id: repository.id, name: 'renamed', owner: { login: 'buyer' } };
+        return route === 'GET /app/installations' ? [{ id: buyers, suspended_at: null }] : [sold];
+      };
+      const asked = { paginate } as never;
+      const deps = { ...jobs.deps, github: { ...github, app: asked, installation: async () => asked, reaches: async () => 'no' as const } };
+      const { erasures, repositories } = deps.store;
 
-    await erasures.ask(repository.installationId!, repository.id);
-    lists = false;
-    await eraseRemoved(deps);
-    expect(await rowsOf(repository)).toEqual(before);
-    lists = true;
-    jobs.advance(HOUR);
-    await eraseRemoved(deps);
-    expect(await rowsOf(repository)).toEqual(before);
-    const held = (await repositories.list()).find(({ repoId }) => repoId === repository.id);
-    expect(held).toEqual({ repoId: repository.id, installationId: buyers, owner: 'buyer', name: 'renamed' });
+      await erasures.ask(repository.installationId!, isAll ? null : repository.id);
+      lists = false;
+      await eraseRemoved(deps);
+      expect(await rowsOf(repository)).toEqual(before);
+      lists = true;
+      jobs.advance(HOUR);
+      await eraseRemoved(deps);
+      expect(await rowsOf(repository)).toEqual(before);
+      const held = (await repositories.list()).find(({ repoId }) => repoId === repository.id);
+      expect(held).toEqual({ repoId: repository.id, installationId: buyers, owner: 'buyer', name: 'renamed' });
 
-    await erasures.ask(buyers, repository.id);
-    await eraseRemoved(deps);
-    expect((await rowsOf(repository)).reports).toBe(0);
-  });
+      await erasures.ask(buyers, repository.id);
+      await eraseRemoved(deps);
+      expect((await rowsOf(repository)).reports).toBe(0);
+    },
+  );
 
   it('and GitHub cannot be asked: after 20 hours its word is taken', async () => {
     const { repository } = await leaveTraces('unasked');

@@ -38,23 +38,27 @@ async function listAllReached({ github, signal }: Dependencies): Promise<Reached
 }
 
 /**
- * A repository that has left an installation may be another's by now: transferred, and no event of the new owner has come yet. Its data then
- * goes with it. null: not known yet.
+ * Repositories that have left an installation may be another's by now: transferred, and no event of the new owner has come yet. Their data then
+ * goes with them. True: nothing is left to be erased. null: not known yet.
  */
-async function isElsewhere(
-  deps: Dependencies,
-  { repoId, installationId, askedAt }: Removal,
-  reached: () => Promise<Reached>,
-): Promise<boolean | null> {
-  if (repoId === null) return false;
+async function isElsewhere(deps: Dependencies, removal: Removal, reached: () => Promise<Reached>): Promise<boolean | null> {
+  const { repoId, installationId, askedAt } = removal;
+  const { erasures, repositories } = deps.store;
+  const ids = await erasures.repositoriesOf(removal);
+  if (ids.length === 0) return false;
   try {
-    const found = (await reached()).get(repoId);
-    if (found === undefined || found.installationId === installationId) return false;
-    await deps.store.repositories.see({ repoId, installationId: found.installationId, owner: found.owner, name: found.name });
-    return true;
+    const all = await reached();
+    let moved = 0;
+    for (const id of ids) {
+      const found = all.get(id);
+      if (found === undefined || found.installationId === installationId) continue;
+      await repositories.see({ repoId: id, installationId: found.installationId, owner: found.owner, name: found.name });
+      moved++;
+    }
+    return repoId !== null && moved > 0;
   } catch (error) {
     deps.signal.throwIfAborted();
-    deps.log.warn({ err: error, repoId }, 'other installations could not be asked for a removed repository');
+    deps.log.warn({ err: error, installationId, repoId }, 'other installations could not be asked for removed repositories');
     return deps.now() - askedAt > CONFIRM_MS ? false : null;
   }
 }
