@@ -115,9 +115,13 @@ export async function resolveConfig(
   catalog?: RuleCatalog,
 ): Promise<Parsed<Config>> {
   const layers = await resolveLayers(reader, base, catalog);
-  if (!layers.ok) return layers;
+  return layers.ok ? mergeResolved(layers.value) : layers;
+}
+
+/** Lays the files of the chain over each other and fills in the defaults. */
+export function mergeResolved(layers: readonly ResolvedLayer[]): Parsed<Config> {
   return mergeLayers(
-    layers.value.map(({ layer }) => layer),
-    layers.value[0]?.file ?? CONFIG_PATH,
+    layers.map(({ layer }) => layer),
+    layers[0]?.file ?? CONFIG_PATH,
   );
 }

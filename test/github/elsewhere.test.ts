@@ -132,9 +132,10 @@ describe('the merge queue', () => {
   });
 
   it('is waited for less than an hour, unless the settings say how long', () => {
-    expect(queueDeadline({ deadline_minutes: 180 })).toBe(50);
-    expect(queueDeadline({ deadline_minutes: 30 })).toBe(30);
-    expect(queueDeadline({ deadline_minutes: 240 })).toBe(240);
+    expect(queueDeadline({ deadline_minutes: 180 }, false)).toBe(50);
+    expect(queueDeadline({ deadline_minutes: 180 }, true)).toBe(180);
+    expect(queueDeadline({ deadline_minutes: 30 }, true)).toBe(30);
+    expect(queueDeadline({ deadline_minutes: 240 }, true)).toBe(240);
   });
 
   it.each([

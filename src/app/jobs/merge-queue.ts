@@ -20,9 +20,9 @@ export function readQueueRef(ref: string | null): { readonly base: string; reado
 /** GitHub takes a group out of the queue whose checks have not answered after an hour, unless the branch rules say otherwise. */
 const QUEUE_DEADLINE_MINUTES = 50;
 
-/** Minutes a queue's check waits for a profile: what the settings say, where they say something of their own. */
-export function queueDeadline({ deadline_minutes: minutes }: Pick<Config, 'deadline_minutes'>): number {
-  return minutes === DEFAULT_CONFIG.deadline_minutes ? QUEUE_DEADLINE_MINUTES : minutes;
+/** Minutes a queue's check waits for a profile: what a settings file says, else less than a pull request's. */
+export function queueDeadline({ deadline_minutes: minutes }: Pick<Config, 'deadline_minutes'>, isSaid: boolean): number {
+  return isSaid ? minutes : QUEUE_DEADLINE_MINUTES;
 }
 
 /** Checks of a merge queue's commits belong to no pull request. */
@@ -43,7 +43,8 @@ export async function handleMergeGroup(deps: Dependencies, task: Extract<Task, {
   const settings = base === null ? null : await readSettings(deps, target, base);
   const config = settings?.ok === true ? settings.value : DEFAULT_CONFIG;
   if (config.merge_queue === 'profile') {
-    await ensureCheck(deps, place, await openCheck(deps, place, config.lang, 'waiting'), queueDeadline(config));
+    const isSaid = settings?.ok === true && settings.keys.has('deadline_minutes');
+    await ensureCheck(deps, place, await openCheck(deps, place, config.lang, 'waiting'), queueDeadline(config, isSaid));
     return;
   }
   let verdict: CheckRecord | null = null;

@@ -1,5 +1,5 @@
-import type { Parsed, Unusable } from '../../config/parse.ts';
-import { resolveConfig } from '../../config/resolve.ts';
+import type { Unusable } from '../../config/parse.ts';
+import { mergeResolved, resolveLayers } from '../../config/resolve.ts';
 import type { Config } from '../../config/schema.ts';
 import { type Octokit, PERMISSIONS } from '../../github/client.ts';
 import { settingsReader } from '../../github/contents.ts';
@@ -8,12 +8,18 @@ import type { ConfigProblemView } from '../../render/views.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Target } from './request.ts';
 
+/** Settings, and the keys that a file sets. */
+export type SaidSettings = Unusable | { readonly ok: true; readonly value: Config; readonly keys: ReadonlySet<string> };
+
 /** Settings of a pull request, from its base branch. Never from its head: that would let the change judge itself. */
-export async function readSettings(deps: Dependencies, target: Target, baseRef: string, octokit?: Octokit): Promise<Parsed<Config>> {
+export async function readSettings(deps: Dependencies, target: Target, baseRef: string, octokit?: Octokit): Promise<SaidSettings> {
   const { repository, installationId } = target;
   const client = octokit ?? (await deps.github.client(installationId, repository, PERMISSIONS.read));
   const reader = settingsReader(client, repository, sharedSettings(deps, target));
-  return resolveConfig(reader, { owner: repository.owner, repo: repository.name, ref: baseRef }, deps.catalog);
+  const layers = await resolveLayers(reader, { owner: repository.owner, repo: repository.name, ref: baseRef }, deps.catalog);
+  if (!layers.ok) return layers;
+  const merged = mergeResolved(layers.value);
+  return merged.ok ? { ...merged, keys: new Set(layers.value.flatMap(({ layer }) => Object.keys(layer.values))) } : merged;
 }
 
 /** Clients for private repositories of the same owner, for what the base branch says; never for what a pull request says. */
