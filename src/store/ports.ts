@@ -150,7 +150,7 @@ export interface PullRequestState {
   readonly before: readonly PostedFinding[];
   /** Everything the report of `reportedSha` shows, with its numbers; absent in rows of before. */
   readonly shown?: readonly ShownFinding[];
-  /** Since when those numbers and states have been shown; absent in rows of before. */
+  /** Since when, by GitHub's clock, those numbers and states have been shown; absent in rows of before. */
   readonly shownAt?: number;
   /** Fingerprints that were offered as a suggestion, never offered again. */
   readonly suggested: readonly string[];
@@ -338,6 +338,35 @@ export interface Pages {
   prune(expiredBefore: number, keep: number): Promise<void>;
 }
 
+/** A share of a large job that any process may read, down to the facts of its ranks. */
+export interface Portion {
+  readonly id: number;
+  readonly place: number;
+  readonly payload: unknown;
+  readonly state: 'waiting' | 'done' | 'failed';
+  readonly attempts: number;
+  /** Why it failed. */
+  readonly note: string;
+  readonly updatedAt: number;
+}
+
+/** Portions of large jobs, each kept until the job has been put together. */
+export interface Portions {
+  /** Records the portions of a job; those that are there already stay as they are. */
+  plan(repoId: number, job: string, payloads: readonly unknown[]): Promise<void>;
+  of(repoId: number, job: string): Promise<readonly Portion[]>;
+  find(repoId: number, job: string, place: number): Promise<Portion | null>;
+  begin(id: number): Promise<void>;
+  /** Takes back a `begin`: the try was ended from outside. */
+  uncount(id: number): Promise<void>;
+  /** `facts`: a gzipped facts.json as the analysis process wrote it; never read here. What has ended stays as it ended. */
+  finish(id: number, facts: Uint8Array): Promise<void>;
+  fail(id: number, note: string): Promise<void>;
+  facts(id: number): Promise<Uint8Array | null>;
+  drop(repoId: number, job: string): Promise<void>;
+  prune(olderThan: number): Promise<void>;
+}
+
 export interface Store {
   readonly database: Database;
   readonly deliveries: Deliveries;
@@ -354,6 +383,7 @@ export interface Store {
   readonly erasures: Erasures;
   readonly usage: Usage;
   readonly profiles: Profiles;
+  readonly portions: Portions;
 }
 
 /** How many subjects a process handles at a time. */
@@ -363,6 +393,8 @@ export interface Hands {
   /** Pull requests and branches, which run analyses; of one installation at most `perInstallation`. */
   readonly heavy: number;
   readonly perInstallation: number;
+  /** Portions of large jobs, which the pull requests above may be waiting for. */
+  readonly portions: number;
 }
 
 /** Wakes a worker for a subject. At most one worker at a time handles a subject. */

@@ -227,6 +227,8 @@ async function bringToState(deps: Dependencies, publication: Publication): Promi
     const standing = await applyComment(octokit, repository, pull.number, operations);
     if (operations.some(({ op }) => op === 'create')) deps.killPoint('after-comment-created');
     commentUrl = standing?.url ?? existing[0]?.url ?? null;
+    // By GitHub's clock, which also tells when a command was written; ours may be slow.
+    const writtenAt = standing?.at ?? existing.find(({ id }) => id === standing?.id)?.at ?? deps.now();
     const findings = findingsOf(statement)
       .filter(({ severity }) => severity !== 'info')
       .map(toPosted);
@@ -234,7 +236,7 @@ async function bringToState(deps: Dependencies, publication: Publication): Promi
       ...saved,
       commentId: standing?.id ?? null,
       bodyHash: standing === null ? null : hashBody(body),
-      ...(hasReport ? { reportedSha: sha, findings, before, ...showing(saved, shownIn(statement), sha, deps.now()) } : {}),
+      ...(hasReport ? { reportedSha: sha, findings, before, ...showing(saved, shownIn(statement), sha, writtenAt) } : {}),
     };
     await deps.store.pullRequests.put(saved);
     if (operations.some(({ op }) => op === 'create')) await removeDuplicates();
@@ -354,8 +356,8 @@ export async function showPending(deps: Dependencies, target: Target, pull: Pull
       fromFork: pull.headRepoId !== pull.baseRepoId,
       pendingSha: pull.headSha,
     });
-    await applyComment(octokit, repository, pull.number, [{ op: 'update', id: comment.id, body }]);
-    const shown = showing(state, shownFindings(report, null), state.reportedSha, deps.now());
+    const standing = await applyComment(octokit, repository, pull.number, [{ op: 'update', id: comment.id, body }]);
+    const shown = showing(state, shownFindings(report, null), state.reportedSha, standing?.at ?? deps.now());
     await deps.store.pullRequests.put({ ...state, bodyHash: hashBody(body), ...shown });
   });
 }

@@ -11,6 +11,8 @@ export interface OwnComment {
   readonly url: string;
   /** How many comments, of anybody, came after it. */
   readonly after: number;
+  /** When it was written last, by GitHub's clock; null: not told. */
+  readonly at: number | null;
 }
 
 export interface DesiredComment {
@@ -35,7 +37,7 @@ export function hashBody(body: string): string {
  */
 export function planComment(
   desired: DesiredComment,
-  existing: readonly Omit<OwnComment, 'after'>[],
+  existing: readonly Pick<OwnComment, 'id' | 'body'>[],
   posted: { id: number; hash: string } | null,
 ): CommentOperation[] {
   const [keep, ...surplus] = [...existing].sort((a, b) => a.id - b.id);
@@ -52,6 +54,11 @@ export function isOurs(
 ): boolean {
   if (author.performed_via_github_app?.id === app.id) return true;
   return author.user?.login?.toLowerCase() === `${app.slug}[bot]`.toLowerCase();
+}
+
+function timeOf(text: string | undefined): number | null {
+  const at = Date.parse(text ?? '');
+  return Number.isFinite(at) ? at : null;
 }
 
 /** All comments of ours that begin with `marker`, oldest first. */
@@ -75,7 +82,7 @@ export async function listOwnComments(
     for (const comment of data) {
       place.set(comment.id, count++);
       if (!isOurs(comment, app) || !(comment.body ?? '').startsWith(marker)) continue;
-      own.push({ id: comment.id, body: comment.body ?? '', url: comment.html_url });
+      own.push({ id: comment.id, body: comment.body ?? '', url: comment.html_url, at: timeOf(comment.updated_at) });
     }
   }
   return own.map((one) => ({ ...one, after: count - 1 - place.get(one.id)! })).sort((a, b) => a.id - b.id);
@@ -95,15 +102,22 @@ function unlessLocked(error: unknown): null {
   throw error;
 }
 
+/** A comment that stands; `at`: when GitHub's clock says it was written, null where nothing was. */
+export interface StandingComment {
+  readonly id: number;
+  readonly url: string | null;
+  readonly at: number | null;
+}
+
 /** Carries the operations out and returns the comment that stands. */
 export async function applyComment(
   octokit: Octokit,
   repository: RepositoryRef,
   number: number,
   operations: readonly CommentOperation[],
-): Promise<{ id: number; url: string | null } | null> {
+): Promise<StandingComment | null> {
   const where = { owner: repository.owner, repo: repository.name };
-  let standing: { id: number; url: string | null } | null = null;
+  let standing: StandingComment | null = null;
   for (const operation of operations) {
     switch (operation.op) {
       case 'create': {
@@ -111,7 +125,7 @@ export async function applyComment(
         const created = await octokit.rest.issues
           .createComment({ ...where, issue_number: number, body: operation.body, request: { retries: 0 } })
           .catch(unlessLocked);
-        standing = created === null ? null : { id: created.data.id, url: created.data.html_url };
+        standing = created === null ? null : { id: created.data.id, url: created.data.html_url, at: timeOf(created.data.updated_at) };
         break;
       }
       case 'update': {
@@ -121,11 +135,11 @@ export async function applyComment(
             if (statusOf(error) === 404) throw new CommentGone({ cause: error });
             return unlessLocked(error);
           });
-        standing = { id: operation.id, url: updated?.data.html_url ?? null };
+        standing = { id: operation.id, url: updated?.data.html_url ?? null, at: timeOf(updated?.data.updated_at) };
         break;
       }
       case 'keep':
-        standing = { id: operation.id, url: null };
+        standing = { id: operation.id, url: null, at: null };
         break;
       case 'delete':
         await octokit.rest.issues.deleteComment({ ...where, comment_id: operation.id }).catch((error: unknown) => {
