@@ -7,6 +7,7 @@ import type { Step } from '../source/edit-tree.ts';
 import type { CallSite } from '../source/find-in-tree.ts';
 import type { Keyword } from '../source/insert-keyword.ts';
 import { isPython } from '../source/readable-paths.ts';
+import type { PyModule } from '../source/syntax-tree.ts';
 import { blockingCopies, isCopied } from './reading/copies.ts';
 import { workerHazards } from './reading/datasets.ts';
 import { frameworksOf } from './reading/frameworks.ts';
@@ -35,6 +36,16 @@ function needsDevice(context: RemedyContext): boolean | null {
 
 function speaksOfNpu(source: SourceTree): boolean {
   return source.paths.some((path) => isPython(path) && /\btorch_npu\b|\bnpu\b/i.test(source.read(path) ?? ''));
+}
+
+/** A file that also runs on other hardware, or under torch releases that do not know `pin_memory_device`. */
+const RUNS_ELSEWHERE = /^[^#\n]{0,2000}?(?:\bcuda\b|["']gpu["']|\btorch\.__version__)/im;
+
+function namesCard(steps: readonly Step[], files: readonly PyModule[]): boolean {
+  return (
+    steps.some(({ edits }) => edits.some(({ text }) => text.includes('pin_memory_device'))) &&
+    files.some(({ text }) => RUNS_ELSEWHERE.test(text))
+  );
 }
 
 /** True when batches of the loader lie in memory pinned for the NPU; null when that depends on a version nobody knows. */
@@ -66,6 +77,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   // A dataset that speaks of a card may give tensors that are there already: those cannot be pinned.
   const hazard = source === null || only === null ? undefined : workerHazards(source, only).find(({ kind }) => kind === 'device');
   const steps = only === null ? null : pinning(only, device);
+  const isNamed = only !== null && steps !== null && namesCard(steps, [only.module, ...copies.map(({ module }) => module)]);
   // Without workers the main process would copy each batch into pinned memory itself.
   const hasWorkers = source === null || only === null || workersOf(source, only) !== 'none';
   const proposals: Proposal[] = [
@@ -80,6 +92,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
               all.length === 1 &&
               device !== null &&
               hasWorkers &&
+              !isNamed &&
               isCopied(only, copies) &&
               copies.some(({ isSafe }) => isSafe) &&
               hazard === undefined,
@@ -146,6 +159,12 @@ for x, y in loader:
     preconditions: listed(
       both('The CPU tensors of a batch are not changed after the copy has started.', '拷贝开始后不再修改该 batch 的 CPU 张量。'),
       both('The host has memory to spare for the pinned batches.', '主机有足够内存存放锁页的 batch。'),
+      isNamed
+        ? both(
+            'Every machine that runs this file has an NPU and torch 1.12 or newer: `pin_memory_device` fails on others.',
+            '运行该文件的机器都有 NPU，且 torch 不低于 1.12：否则 `pin_memory_device` 会报错。',
+          )
+        : null,
       both(
         'Only copies to the NPU change; a non-blocking copy back to the host is not read before it ends.',
         '只改拷往 NPU 的方向；从 NPU 异步拷回的数据在完成前不读取。',

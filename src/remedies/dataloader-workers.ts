@@ -136,6 +136,7 @@ const HAZARD: Readonly<Record<WorkerHazard['kind'] | KeepHazard['kind'], L10n>> 
   device: both('the dataset or `collate_fn` speaks of a card', '数据集或 `collate_fn` 中涉及 NPU'),
   iterable: both('an iterable dataset gives every worker all samples', '可迭代数据集会让每个进程读到全部样本'),
   handle: both('an open file does not survive the start of a worker', '已打开的文件句柄不能跨进程使用'),
+  rpc: both('threads of RPC run when the workers are forked', 'fork 加载进程时 RPC 的线程正在运行'),
   spawn: both('workers are started by spawn', '进程以 spawn 方式启动'),
   generator: both(
     'a random generator kept with the data is copied to each worker in the same state',
@@ -156,6 +157,8 @@ function lookedAtFirst(hazards: readonly (WorkerHazard | KeepHazard)[]): L10n | 
 
 const isDotted = (text: string): boolean => /^[A-Za-z_]\w*(\.\w+)*$/.test(text);
 
+const isConstant = (text: string): boolean => /^(\w+\.)*[A-Z][A-Z0-9_]*$/.test(text);
+
 /** What to change in the call; null where the profile and the source contradict each other, or somebody decided elsewhere. */
 function keywordsFor(
   tree: SourceTree,
@@ -170,8 +173,10 @@ function keywordsFor(
   const given = argumentOf(call, 'num_workers', WORKERS_POSITION);
   // A loader that is made again for each epoch has nothing to keep.
   const keep = keeps && !isMadeAgain(tree, call) ? missing([{ keyword: 'persistent_workers', value: 'True' }]) : [];
-  if (mode !== 'single' && workers === 'some') return keep;
-  if (mode === 'multi' && workers === 'expression' && given !== null && isDotted(given.text))
+  // What all callers pass today may be 0 for the next one, which torch refuses; a constant and a number are what they are.
+  const isOpen = workers === 'expression' || (given !== null && given.valueKind !== 'integer' && !isConstant(given.text));
+  if (mode !== 'single' && workers === 'some' && !isOpen) return keep;
+  if (mode === 'multi' && (workers === 'expression' || workers === 'some') && given !== null && isDotted(given.text))
     return keep.map(({ keyword }) => ({ keyword, value: `${given.text} > 0` }));
   if (mode === 'multi' || workers !== 'none' || given?.position != null || (given !== null && given.valueKind !== 'integer')) return null;
   return [{ keyword: 'num_workers', value: '4' }, ...keep, ...missing([{ keyword: 'prefetch_factor', value: '4' }])];

@@ -6,7 +6,7 @@ import { argumentOf } from '../source/calls.ts';
 import { insertAfter } from '../source/edit-statement.ts';
 import { type CallSite, findCallSites } from '../source/find-in-tree.ts';
 import { pythonFilesWith } from '../source/python-files.ts';
-import { isAside } from '../source/readable-paths.ts';
+import { isAside, isPython } from '../source/readable-paths.ts';
 import { replaceLiteral } from '../source/replace-literal.ts';
 import { type PyModule, type PyNode, partsOf, textOf } from '../source/syntax-tree.ts';
 import { settingsOf } from './reading/launch-settings.ts';
@@ -52,6 +52,7 @@ function callsIn(context: RemedyContext, finding: Parameters<Remedy['advise']>[0
 function editsFor(calls: Calls, finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Edit[] {
   const shapes = choice(context.params, 'shapes', ['static', 'dynamic']);
   const { soc } = context;
+  const isTuned = perOperator(context) !== null;
   const isSlower = soc === 'A2' || soc === 'A3' ? shapes !== 'static' : soc === 'gen-1' && shapes === 'dynamic';
   return calls.on.flatMap((site): Edit[] => {
     const { module, call } = site;
@@ -63,12 +64,21 @@ function editsFor(calls: Calls, finding: Parameters<Remedy['advise']>[0], contex
     const isSafe =
       isSlower &&
       !isChoice &&
+      !isTuned &&
       call.name === MODE &&
       finding.confidence !== 'low' &&
       !isAside(module.path) &&
       context.source!.inDiff(module.path, call.span.startLine, call.span.endLine);
     return [toEdit(edit, isSafe ? 'suggestion' : 'comment-only')];
   });
+}
+
+/** Lists of operators that are taken out of online compilation: whoever keeps one chose the mode with it in mind. */
+const OPERATOR_LISTS = /\b(FORCE_ACLNN_OP_LIST|NPU_FUZZY_COMPILE_BLACKLIST)\b/;
+
+/** The first file that names such a list. */
+function perOperator({ source }: RemedyContext): string | null {
+  return source?.paths.find((path) => isPython(path) && !isAside(path) && OPERATOR_LISTS.test(source.read(path) ?? '')) ?? null;
 }
 
 /** Compile events per step from which the switch is worth a line in the entry script. */
@@ -175,6 +185,7 @@ export ACL_OP_COMPILER_CACHE_DIR=/cache/acl`;
 
 function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
   const calls = callsIn(context, finding);
+  const tuned = perOperator(context);
   const factory = context.source === null ? [] : settingsOf(context.source, 'NPU_JIT_COMPILE');
   const isInLoop = [...calls.on, ...calls.off].some(({ call }) => call.enclosing.some(({ kind }) => kind === 'for' || kind === 'while'));
   const canCompileByMode = context.soc !== '950';
@@ -188,6 +199,12 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       files.length > 0 ? both(`It is set in ${files.join(', ')}.`, `设置位于 ${files.join('、')}。`) : null,
       isInLoop ? IN_LOOP : null,
       factory.length > 0 ? FACTORY : null,
+      calls.on.length > 0 && tuned !== null
+        ? both(
+            `The source also lists operators that are not to be compiled online (${quoteLiteral(tuned)}): decide on both together.`,
+            `源码还列出了不在线编译的算子（${quoteLiteral(tuned)}）：两处需一并考虑。`,
+          )
+        : null,
       SHAPES,
       canCompileByMode ? CACHE : null,
       CHECK,

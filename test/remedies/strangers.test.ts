@@ -13,6 +13,7 @@ interface Case {
   readonly what: string;
   readonly files: Readonly<Record<string, string>>;
   readonly params?: RemedyContext['params'];
+  readonly torch?: string;
 }
 
 const DDP = 'from torch.nn.parallel import DistributedDataParallel as DDP\n';
@@ -104,6 +105,41 @@ const SAMPLES_ELSEWHERE: readonly (readonly [what: string, ...lines: string[]])[
 ];
 
 const NOT_ONE_CLICK: readonly Case[] = [
+  {
+    remedy: 'dataloader-workers',
+    what: 'threads of RPC run when the workers are forked',
+    params: { iterator: 'single' },
+    files: {
+      'server/train.py': `import torch.distributed.rpc as rpc\nimport torchvision\n${LOADER}rpc.init_rpc("trainer")\nloader = DataLoader(torchvision.datasets.MNIST("data"), batch_size=32)\n`,
+    },
+  },
+  {
+    remedy: 'batch-transfer',
+    what: 'the card would be named in a file that also runs under older releases of torch',
+    torch: '2.1.0',
+    files: {
+      'train.py': `import torch\nif torch.__version__ >= "1.8":\n    import torch_npu\n${LOADER}loader = DataLoader(dataset, num_workers=4)\nfor x, y in loader:\n    x = x.to(device)\n    model(x).backward()\n`,
+    },
+  },
+  {
+    remedy: 'batch-transfer',
+    what: 'the card would be named where the loop also runs on another one',
+    torch: '2.1.0',
+    files: {
+      'data.py': `import torch_npu\n${LOADER}loader = DataLoader(dataset, num_workers=4, pin_memory=True)\n`,
+      'train.py':
+        'from data import loader\nfor x, y in loader:\n    if args.device == "npu":\n        x = x.to(device)\n    else:\n        x = x.cuda()\n    model(x).backward()\n',
+    },
+  },
+  {
+    remedy: 'jit-compile-off',
+    what: 'operators are taken out of online compilation one by one',
+    params: { calls: 30, hostMs: 80 },
+    files: {
+      'train.py':
+        'import torch\nimport torch_npu\ntorch_npu.npu.set_compile_mode(jit_compile=True)\ntorch.npu.set_option({"FORCE_ACLNN_OP_LIST": "copy_"})\n',
+    },
+  },
   {
     remedy: 'broadcast-buffers-off',
     what: 'batch norms are converted only behind an option, and every rank evaluates',
@@ -487,8 +523,8 @@ describe('workers are not kept', () => {
 });
 
 describe('no one click', () => {
-  test.each(NOT_ONE_CLICK)('$remedy: $what', ({ remedy, files, params = {} }) => {
-    const advice = adviceOf(remedy, { source: repository(files), params });
+  test.each(NOT_ONE_CLICK)('$remedy: $what', ({ remedy, files, params = {}, torch = '2.7.1' }) => {
+    const advice = adviceOf(remedy, { source: repository(files), params, torch });
     expect(advice?.edits.filter(({ kind }) => kind === 'suggestion') ?? []).toEqual([]);
   });
 });
@@ -598,6 +634,15 @@ describe('a wait beside reads of values', () => {
   ])('%s: the wait is the cause', (_, ...lines) => {
     expect(waits(...lines).kinds).toEqual(['suggestion']);
   });
+});
+
+test.each([
+  ['a parameter', 'def make(data, jobs=4):\n    return DataLoader(data, num_workers=jobs)\nloader = make(data)\n', 'jobs > 0'],
+  ['a constant', 'WORKERS = 4\nloader = DataLoader(data, num_workers=WORKERS)\n', 'True'],
+])('workers by %s: kept by a value that holds for other callers, too', (_, text, value) => {
+  const files = { 'train.py': `import torchvision\n${LOADER}data = torchvision.datasets.MNIST("data")\n${text}` };
+  const [edit] = adviceOf('dataloader-workers', { source: repository(files), params: { iterator: 'multi' } })!.edits;
+  expect([edit!.kind, edit!.after]).toEqual(['suggestion', expect.stringContaining(`, persistent_workers=${value})`)]);
 });
 
 const STILL_ONE_CLICK: readonly Case[] = [

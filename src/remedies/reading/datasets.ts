@@ -8,7 +8,7 @@ import { DEVICE, sampleHazards } from './sample-device.ts';
 
 /** A sign that worker processes may not be able to load this data, or would load other data. Read wide: a word is enough. */
 export interface WorkerHazard {
-  readonly kind: 'device' | 'lambda' | 'iterable' | 'handle' | 'spawn' | 'unread-file' | 'generator' | 'unseen';
+  readonly kind: 'device' | 'lambda' | 'iterable' | 'handle' | 'spawn' | 'unread-file' | 'generator' | 'unseen' | 'rpc';
   readonly file: string;
   readonly line: number;
 }
@@ -16,6 +16,8 @@ export interface WorkerHazard {
 /** Handles that do not survive the start of a process; workers that share one also share its position. */
 const HANDLE =
   /\bself\.\w+\s*=\s*(io\.|gzip\.|codecs\.)?open\(|\b(h5py\.File|lmdb\.open|sqlite3\.connect|netCDF4|tables\.open_file|zipfile\.ZipFile|tarfile\.open)\b/;
+/** Its agent runs threads of its own, and what they hold when a worker is forked stays held there. */
+const RPC = /\btorch\.distributed\.rpc\b|\bfrom torch\.distributed import [^#\n]{0,200}\brpc\b|\b(init_rpc|rpc_a?sync)\s*\(/;
 const SPAWN = /set_start_method\(\s*["'](spawn|forkserver)|get_context\(\s*["'](spawn|forkserver)|multiprocessing_context\s*=/;
 
 /** A data set that is read from one end to the other: by its class, or by what somebody called it. */
@@ -70,6 +72,9 @@ export function workerHazards(tree: SourceTree, site: CallSite): WorkerHazard[] 
   // Their data sets are streams as a rule, and whether they are divided among workers is not seen here.
   if (PIPES.test(module.text)) add('iterable', module.path, line);
   if (argumentOf(call, 'multiprocessing_context') !== null) add('spawn', module.path, line);
+  const folder = module.path.slice(0, module.path.lastIndexOf('/') + 1);
+  const beside = tree.paths.find((path) => isPython(path) && path.startsWith(folder) && RPC.test(tree.read(path) ?? ''));
+  if (beside !== undefined) add('rpc', beside, 1);
   const isAtTop = call.enclosing.every(({ kind, text }) => kind !== 'function' && !(kind === 'if' && /__name__/.test(text ?? '')));
   if (isAtTop && SPAWN.test(module.text)) add('spawn', module.path, line);
   for (const hazard of sampleHazards(tree, site)) add(hazard.kind, hazard.file, hazard.line);
