@@ -46,6 +46,10 @@ describe('one click', () => {
     ],
     ['its own package', 'from model import Net\n'],
     ['a constant buffer object', `${NN}        self.mask = nn.Buffer(ones)\n    def forward(self, x):\n        return x * self.mask\n`],
+    [
+      'buffers that are only read, counted and saved',
+      'self.register_buffer("cos", s)\ny = rotate(x, self.cos)\nn = sum(b.numel() for b in model.buffers())\nfor k, v in model.state_dict().items():\n    print(k, v)\ndef rotate(x, cos):\n    return x * cos\n',
+    ],
     ['BatchNorm that only trains', 'bn = torch.nn.BatchNorm2d(8)\nmodel.train()\nmodel.train(True)\n'],
   ])('%s', (_, text) => {
     expect(kindOf({ 'train.py': TRAIN, 'model.py': text })).toEqual(['suggestion']);
@@ -113,6 +117,23 @@ describe('comment only', () => {
     ['models of transformers', { 'model.py': 'from transformers import SegformerForSemanticSegmentation\n' }],
     ['models of diffusers', { 'model.py': 'import diffusers\n' }],
     ['models of somebody', { 'model.py': 'from os import path\nfrom lightly.models import Moby\n' }],
+    [
+      'a function that changes what it is handed',
+      { 'model.py': 'self.register_buffer("bank", s)\nself.push(self.bank, x)\n', 'own.py': 'def push(bank, x):\n    bank[0] = x\n' },
+    ],
+    [
+      'a function that adds to it',
+      { 'model.py': 'self.register_buffer("c", s)\nsmooth(old=self.c)\ndef smooth(old: T = 0):\n    old *= 0.9\n' },
+    ],
+    ['a collective over a buffer', { 'model.py': 'self.register_buffer("c", s)\ndist.all_reduce(self.c)\n' }],
+    [
+      'a function with a collective',
+      { 'model.py': 'self.register_buffer("c", s)\nmeet(self.c)\ndef meet(t):\n    dist.broadcast(t, src=0)\n' },
+    ],
+    ['all buffers of a model', { 'model.py': 'for b in model.buffers():\n    b.mul_(0.9)\n' }],
+    ['all buffers by their names', { 'model.py': 'for _, b in model.named_buffers():\n    dist.broadcast(b, 0)\n' }],
+    ['a list of the buffers', { 'model.py': 'torch._foreach_mul_(list(model.buffers()), 0.9)\n' }],
+    ['the values of the state', { 'model.py': 'for k, v in model.state_dict().items():\n    v.copy_(other[k])\n' }],
     ['a file that cannot be read', { 'model.py': 'x = 1\n' }],
   ])('%s', (name, files) => {
     const source = repository({ 'train.py': TRAIN, ...files });

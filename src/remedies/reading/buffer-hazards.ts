@@ -4,8 +4,9 @@ import { namesOf } from '../../source/names.ts';
 import { pythonFilesWhere, pythonFilesWith } from '../../source/python-files.ts';
 import { isAside, isPython } from '../../source/readable-paths.ts';
 import { STANDARD_LIBRARY } from '../../source/standard-library.ts';
-import { descend, type PyModule, type PyNode, partsOf, spanOf, textOf } from '../../source/syntax-tree.ts';
+import { ascend, descend, type PyModule, type PyNode, partsOf, spanOf, textOf } from '../../source/syntax-tree.ts';
 import { frameworksOf } from './frameworks.ts';
+import { isChangedInPlace } from './loops.ts';
 import { functionAround } from './offers.ts';
 
 /**
@@ -84,6 +85,8 @@ function readHazards(tree: SourceTree): BufferHazard[] {
   };
 
   const buffers = registeredBuffers(tree, add);
+  for (const [file, line, what] of [...changedAsArguments(tree, buffers), ...changedAsBuffers(tree)])
+    add('updated-buffer', file, line, what);
   const { modules, failures } = pythonFilesWhere(tree, (text) => MAY_NAME_STATE.test(text));
   for (const module of modules) for (const [line, name] of stateNames(module)) add('state-like-name', module.path, line, name);
   for (const failure of failures) add('unread-file', failure.path, 1, failure.path);
@@ -152,6 +155,94 @@ function registeredBuffers(tree: SourceTree, add: Add): ReadonlySet<string> {
     }
   }
   return names;
+}
+
+/** Functions looked at because a buffer is handed to them. */
+const MAX_CALLEES = 60;
+/** Calls that write to what they are given. */
+const WRITES = /^(all_reduce|broadcast|reduce|all_gather\w*|reduce_scatter\w*|scatter|recv|irecv)$/;
+
+/** Buffers handed to a function that changes its argument: `dequeue(self.memory, x)`, `dist.all_reduce(self.center)`. */
+function changedAsArguments(tree: SourceTree, buffers: ReadonlySet<string>): [file: string, line: number, what: string][] {
+  if (buffers.size === 0) return [];
+  const isNamed = new RegExp(`\\.(?:${[...buffers].join('|')})\\b`);
+  const given = new Map<string, [file: string, line: number]>();
+  for (const module of pythonFilesWhere(tree, (text) => isNamed.test(text)).modules) {
+    for (const node of descend(module.root)) {
+      if (node.kind !== 'argument_list' || node.parent?.kind !== 'call') continue;
+      const hasBuffer = partsOf(node).some((part) => {
+        const value = part.kind === 'keyword_argument' ? partsOf(part)[1]! : part;
+        const member = value.kind === 'attribute' ? partsOf(value)[1] : undefined;
+        return member !== undefined && buffers.has(textOf(module, member));
+      });
+      const name = hasBuffer ? calledName(module, node.parent) : null;
+      if (name !== null && !given.has(name)) given.set(name, [module.path, spanOf(module, node).startLine]);
+    }
+  }
+  const written = [...given].filter(([name]) => WRITES.test(name));
+  const others = [...given].filter(([name]) => !WRITES.test(name)).slice(0, MAX_CALLEES);
+  const changing = functionsThatChange(tree, new Set(others.map(([name]) => name)));
+  return [...written, ...others.filter(([name]) => changing.has(name))].map(([name, [file, line]]) => [file, line, `${name}(…)`]);
+}
+
+/** Of these functions the ones whose body changes a parameter in place. */
+function functionsThatChange(tree: SourceTree, names: ReadonlySet<string>): ReadonlySet<string> {
+  const changing = new Set<string>();
+  if (names.size === 0) return changing;
+  const isDefined = new RegExp(`\\bdef (?:${[...names].join('|')})\\b`);
+  for (const module of pythonFilesWhere(tree, (text) => isDefined.test(text)).modules) {
+    for (const node of descend(module.root)) {
+      if (node.kind !== 'function_definition') continue;
+      const name = partsOf(node).find(({ kind }) => kind === 'identifier');
+      const list = partsOf(node).find(({ kind }) => kind === 'parameters');
+      if (name === undefined || !names.has(textOf(module, name)) || changing.has(textOf(module, name))) continue;
+      const parameters = (list === undefined ? [] : partsOf(list)).map((part) => /^\*{0,2}(\w+)/.exec(textOf(module, part))?.[1]);
+      const isChanged = parameters.some((each) => each !== undefined && each !== 'self' && changesTensor(module, node, each));
+      if (isChanged) changing.add(textOf(module, name));
+    }
+  }
+  return changing;
+}
+
+/** In place, or by a collective. */
+function changesTensor(module: PyModule, scope: PyNode, name: string): boolean {
+  if (isChangedInPlace(module, scope, name)) return true;
+  return [...descend(scope)].some((node) => {
+    if (node.kind !== 'argument_list' || node.parent?.kind !== 'call') return false;
+    const isWrite = WRITES.test(calledName(module, node.parent) ?? '');
+    return isWrite && partsOf(node).some((part) => [...descend(part)].some((each) => textOf(module, each) === name));
+  });
+}
+
+function calledName(module: PyModule, call: PyNode): string | null {
+  const callable = call.children[0];
+  const last = callable?.kind === 'attribute' ? partsOf(callable)[1] : callable;
+  return last?.kind === 'identifier' ? textOf(module, last) : null;
+}
+
+const TAKES_STATE = /\.(?:named_)?buffers\(|\bfor\b.{1,200}\.state_dict\(\)/;
+/** Calls whose result only tells about buffers. */
+const COUNTS = /^(sum|len|any|all|max|min|next|print|sorted|set)$/;
+
+/** All buffers of a model, taken to change them: `for b in model.buffers(): b.mul_(0.9)`, `averaged = list(model.buffers())`. */
+function* changedAsBuffers(tree: SourceTree): Generator<[file: string, line: number, what: string]> {
+  for (const module of pythonFilesWhere(tree, (text) => TAKES_STATE.test(text)).modules) {
+    for (const call of findMethodCalls(module, ['buffers', 'named_buffers', 'state_dict'])) {
+      const isState = call.written.endsWith('state_dict');
+      if (isAside(module.path) || (isState && call.arguments.length > 0)) continue;
+      const at: [string, number, string] = [module.path, call.span.startLine, `${call.written}()`];
+      const loop = [...ascend(call.node)].find(({ kind }) => kind === 'for_statement');
+      const [target, over] = loop === undefined ? [] : partsOf(loop);
+      if (loop !== undefined && over !== undefined && call.node.start >= over.start && call.node.end <= over.end) {
+        const names = [...descend(target!)].filter(({ kind }) => kind === 'identifier').map((part) => textOf(module, part));
+        if (names.some((name) => changesTensor(module, loop, name))) yield at;
+        continue;
+      }
+      // The state is saved and loaded everywhere; a list of the buffers is taken for a purpose.
+      if (isState || [...ascend(call.node)].some((up) => up.kind === 'call' && COUNTS.test(calledName(module, up) ?? ''))) continue;
+      if (![...ascend(call.node)].some(({ kind }) => kind.endsWith('comprehension') || kind === 'generator_expression')) yield at;
+    }
+  }
 }
 
 const BUFFERS = ['torch.nn.Buffer', 'torch.nn.parameter.Buffer'];
