@@ -1,9 +1,7 @@
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
-import type { SourceTree } from '../model/source-tree.ts';
-import { pythonFilesWhere } from '../source/python-files.ts';
 import { frameworkOption } from './reading/framework-options.ts';
-import { type Framework, frameworksOf } from './reading/frameworks.ts';
+import { type Framework, frameworksOf, wrapsInDdp } from './reading/frameworks.ts';
 import { choice, count } from './reading/params.ts';
 import { both, filled, listed, prose } from './wording/bilingual.ts';
 import { torchPage } from './wording/documents.ts';
@@ -62,10 +60,6 @@ const CHECK = both('Check: fewer collectives per step in the next profile.', 'éª
 const DDP_CODE = `from torch.nn.parallel import DistributedDataParallel
 
 model = DistributedDataParallel(model, device_ids=[local_rank], bucket_cap_mb=100)`;
-
-function wrapsInDdp(tree: SourceTree): boolean {
-  return pythonFilesWhere(tree, (text) => /\bDistributedDataParallel\b/.test(text)).modules.length > 0;
-}
 
 function advise(_: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
   const kind = choice(context.params, 'kind', ['gradients', 'parameters', 'other']) ?? 'other';

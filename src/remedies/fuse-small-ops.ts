@@ -8,7 +8,7 @@ import { placesOf, provenFiles, toEdit } from './reading/places.ts';
 import { isReleaseAtLeast, isTorchAtLeast } from './reading/versions.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { apiPage, torchNpuPage, variablePage } from './wording/documents.ts';
-import { graphLaunch, READ_NOW_AND_THEN, taskQueue } from './wording/launching.ts';
+import { graphLaunch, isLevelTwoPlain, LEVEL_TWO_HOLDS, READ_NOW_AND_THEN, taskQueue } from './wording/launching.ts';
 
 const TITLE = both('Launch fewer and cheaper small operators', '减少小算子的数量与下发开销');
 
@@ -97,7 +97,8 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const isBlocking = params.launchBlocking === true || params.launchBlocking === '1' || blocking.length > 0;
   const current = typeof params.taskQueue === 'string' ? params.taskQueue : null;
   const queueAdvice = taskQueue(context, current, 'then');
-  const low = queueAdvice === null ? [] : queueSettings.filter(({ value }) => value === '0' || value === '1');
+  const isPlain = queueAdvice !== null && isLevelTwoPlain(context);
+  const low = !isPlain ? [] : queueSettings.filter(({ value }) => value === '0' || value === '1');
   const unfused =
     source === null
       ? []
@@ -117,7 +118,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       isOptimizer ? null : lazyFusion(context),
       CHECK,
     ),
-    code: queueAdvice === null ? (isOptimizer ? null : READ_NOW_AND_THEN) : QUEUE_CODE,
+    code: isPlain ? QUEUE_CODE : isOptimizer ? null : READ_NOW_AND_THEN,
     preconditions: listed(
       isOptimizer
         ? null
@@ -125,12 +126,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
             'A synchronisation stays where it brackets a timer, or where its value decides what runs next.',
             '计时前后的同步，以及取值决定后续流程的同步，予以保留。',
           ),
-      queueAdvice === null
-        ? null
-        : both(
-            'Memory has room: level 2 raises the peak. In Python the variable counts only before `import torch_npu`.',
-            '显存有余量：级别 2 会提高峰值。在 Python 中须在 `import torch_npu` 之前设置。',
-          ),
+      queueAdvice === null ? null : LEVEL_TWO_HOLDS,
       isOptimizer && context.soc === 'gen-1'
         ? both(
             'With `torch_npu.optim.NpuFusedAdamW` call `zero_grad()` without `set_to_none=True`.',

@@ -9,7 +9,7 @@ import { sinceNote } from './reading/versions.ts';
 import { AFFINITY_NOTE } from './wording/affinity.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { torchNpuPage, variablePage } from './wording/documents.ts';
-import { graphLaunch, taskQueue } from './wording/launching.ts';
+import { graphLaunch, isLevelTwoPlain, LEVEL_TWO_HOLDS, taskQueue } from './wording/launching.ts';
 
 const TITLE = both('Launch faster, or launch less', '加快下发，或减少下发');
 
@@ -74,9 +74,10 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       : findCallSites(source, [DDP], provenFiles(finding)).sites.filter(
           ({ call }) => argumentOf(call, 'find_unused_parameters', 6)?.valueKind === 'true',
         );
+  const isPlain = queue !== null && isLevelTwoPlain(context);
   const low =
-    source === null || queue === null ? [] : settingsOf(source, 'TASK_QUEUE_ENABLE').filter(({ value }) => value === '0' || value === '1');
-  const lines = [queue === null ? null : 'export TASK_QUEUE_ENABLE=2', bind === null ? null : 'export CPU_AFFINITY_CONF=2'].filter(
+    source === null || !isPlain ? [] : settingsOf(source, 'TASK_QUEUE_ENABLE').filter(({ value }) => value === '0' || value === '1');
+  const lines = [isPlain ? 'export TASK_QUEUE_ENABLE=2' : null, bind === null ? null : 'export CPU_AFFINITY_CONF=2'].filter(
     (line) => line !== null,
   );
   return {
@@ -84,12 +85,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     text: prose(WHY, queue, bind, unused.length > 0 ? UNUSED : null, graph, BATCH, ALLOCATOR, CHECK),
     code: lines.length === 0 ? null : `# launch script, before python starts\n${lines.join('\n')}`,
     preconditions: listed(
-      queue === null
-        ? null
-        : both(
-            'Memory has room: level 2 raises the peak. In Python the variable counts only before `import torch_npu`.',
-            '显存有余量：级别 2 会提高峰值。在 Python 中须在 `import torch_npu` 之前设置。',
-          ),
+      queue === null ? null : LEVEL_TWO_HOLDS,
       bind === null ? null : AFFINITY_NOTE,
       unused.length > 0 ? UNUSED_HOLDS : null,
       graph === null

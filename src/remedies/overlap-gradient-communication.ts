@@ -1,6 +1,6 @@
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
-import { type Framework, frameworksOf } from './reading/frameworks.ts';
+import { type Framework, frameworksOf, wrapsInDdp } from './reading/frameworks.ts';
 import { flag } from './reading/params.ts';
 import { both, listed, prose } from './wording/bilingual.ts';
 import { COMPRESSION_HOLDS, compressGradients } from './wording/compression.ts';
@@ -21,6 +21,14 @@ const DDP_PRESENT = both(
   'DistributedDataParallel overlaps by itself: look for a bucket as large as the model, or a hook that waits.',
   'DistributedDataParallel 本身会重叠：检查桶是否与模型一样大，或有等待的 hook。',
 );
+const FSDP = both(
+  'FSDP reduces the gradients of each wrapped block while the backward goes on: wrap each layer of the model, not the model alone as one block.',
+  'FSDP 在反向期间逐个模块归约梯度：包裹模型的每一层，而不是只把整个模型作为一个模块包裹。',
+);
+const WRAPPED = both(
+  'The framework wraps the model in DistributedDataParallel, which overlaps by itself: look for a bucket as large as the model, or a hook that waits.',
+  '框架用 DistributedDataParallel 封装模型，本身会重叠：检查桶是否与模型一样大，或有等待的 hook。',
+);
 const BY_HAND = both(
   'Gradients reduced by hand after the backward: wrap the model in DistributedDataParallel, which reduces them meanwhile.',
   '若在反向之后手动同步梯度：改用 DistributedDataParallel，它会在反向期间同步。',
@@ -34,7 +42,13 @@ model = DistributedDataParallel(model, device_ids=[local_rank])  # reduces durin
 function advise(_: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {
   const ddp = flag(context.params, 'ddp') === true;
   const frameworks: ReadonlySet<Framework> = context.source === null ? new Set() : frameworksOf(context.source);
-  const owned = frameworks.has('megatron') || frameworks.has('deepspeed');
+  const hasOptions = frameworks.has('megatron') || frameworks.has('deepspeed');
+  // Gradients of FSDP are reduced by reduce-scatter; where DDP is used as well, all-reduces may be those of either.
+  const isScattered = context.params.op === 'reduceScatter';
+  const shards = !hasOptions && (frameworks.has('fsdp1') || frameworks.has('fsdp2'));
+  const onlyShards = shards && (isScattered || !wrapsInDdp(context.source!));
+  const owned = hasOptions || onlyShards;
+  const wraps = (['accelerate', 'hfTrainer', 'lightning'] as const).some((name) => frameworks.has(name));
   const hook = ddp ? compressGradients(context) : null;
   const unknown: (L10n | null)[] = context.source === null && !ddp ? [MEGATRON, DEEPSPEED] : [];
   return {
@@ -44,11 +58,12 @@ function advise(_: Parameters<Remedy['advise']>[0], context: RemedyContext): Adv
       frameworks.has('megatron') ? MEGATRON : null,
       frameworks.has('deepspeed') ? DEEPSPEED : null,
       ...unknown,
-      owned ? null : ddp ? DDP_PRESENT : BY_HAND,
+      shards ? FSDP : null,
+      owned ? null : ddp ? DDP_PRESENT : wraps ? WRAPPED : BY_HAND,
       owned ? null : hook,
       CHECK,
     ),
-    code: owned || ddp ? null : DDP_CODE,
+    code: owned || ddp || wraps ? null : DDP_CODE,
     preconditions: listed(
       owned || hook === null ? null : COMPRESSION_HOLDS,
       both(
@@ -56,7 +71,7 @@ function advise(_: Parameters<Remedy['advise']>[0], context: RemedyContext): Adv
         '没有操作需要在同步前拿到全部梯度，例如反向与同步之间的手动裁剪。',
       ),
     ),
-    references: owned ? [] : [torchPage('notes/ddp.html')],
+    references: hasOptions ? [] : onlyShards ? [torchPage('fsdp.html')] : [torchPage('notes/ddp.html')],
     edits: [],
     locations: [],
   };

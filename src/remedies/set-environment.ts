@@ -1,4 +1,5 @@
 import { quoteLiteral } from '../base/phrase.ts';
+import { DEBUG_VALUES } from '../model/environment-values.ts';
 import type { L10n } from '../model/lang.ts';
 import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
 import type { SourceTree } from '../model/source-tree.ts';
@@ -206,14 +207,7 @@ function withoutLine(source: SourceTree, setting: Setting): LineEdit | null {
 }
 
 /** Values that only debugging asks for, or that switch off what HCCL chooses better. Any other value is somebody's own choice. */
-const LEFTOVERS: Readonly<Record<string, RegExp>> = {
-  ASCEND_LAUNCH_BLOCKING: /^1$/,
-  TASK_QUEUE_ENABLE: /^0$/,
-  ASCEND_GLOBAL_LOG_LEVEL: /^[01]$/,
-  HCCL_ALGO: /./,
-  PYTORCH_NO_NPU_MEMORY_CACHING: /^1$/,
-  TORCH_HCCL_BLOCKING_WAIT: /^1$/,
-};
+const LEFTOVERS: ReadonlyMap<string, RegExp> = new Map([...DEBUG_VALUES, ['HCCL_ALGO', /./]]);
 
 /** Level 2 of the task queue needs a release that has it, and prebuilt operators, which the first series does not use by default. */
 function isCertain(name: string, value: string | null, { torchNpu, soc }: RemedyContext): boolean {
@@ -282,7 +276,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   if (cure === null) return null;
   const { value } = cure;
   // A line that has the value already is not where the run got its own from.
-  const wrong = settings.filter((setting) => setting.value !== value && (LEFTOVERS[name]?.test(setting.value) ?? true));
+  const wrong = settings.filter((setting) => setting.value !== value && (LEFTOVERS.get(name)?.test(setting.value) ?? true));
   const [only, ...others] = wrong;
   const edit =
     only === undefined || others.length > 0 ? null : value === null ? withoutLine(context.source!, only) : withValue(only, value);
@@ -290,7 +284,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     edit !== null &&
     settings.length === 1 &&
     cure.isDoubtful !== true &&
-    LEFTOVERS[name]?.test(only!.value) === true &&
+    LEFTOVERS.get(name)?.test(only!.value) === true &&
     isCertain(name, value, context) &&
     finding.confidence !== 'low' &&
     !isAside(edit.file) &&

@@ -74,6 +74,17 @@ describe('overlap', () => {
     expect(text).not.toMatch(/DistributedDataParallel\(model/);
   });
 
+  test.each([
+    ['FSDP', 'from torch.distributed.fsdp import FullyShardedDataParallel\n', { op: 'reduceScatter', ddp: false }, /wrap each layer/],
+    ['FSDP2', 'from torch.distributed.fsdp import fully_shard\n', { op: 'reduceScatter', ddp: false }, /wrap each layer/],
+    ['accelerate', 'from accelerate import Accelerator\n', { op: 'allReduce', ddp: false }, /The framework wraps the model/],
+  ] as const)('%s overlaps by itself, so wrapping in DDP is no advice', (_, text, params, told) => {
+    const advice = adviceOf('overlap-gradient-communication', { params, source: repository({ 'train.py': text }) })!;
+    expect(advice.text.en).toMatch(told);
+    expect(advice.text.en).not.toMatch(/wrap the model in DistributedDataParallel/);
+    expect(advice.code).toBeNull();
+  });
+
   test('contention is to be measured, nothing is switched off unseen', () => {
     expect(said('ease-contention', { slowdown: 1.8 })).toMatch(/compare the step times/);
   });

@@ -48,6 +48,31 @@ describe('the dispatch queue', () => {
   });
 });
 
+describe('graphs and operators compiled online', () => {
+  const script = { 'run.sh': 'export TASK_QUEUE_ENABLE=0\ntorchrun train.py\n' };
+
+  test.each([
+    ['torch.compile', 'import torch\nmodel = torch.compile(model)\n'],
+    ['graphs of torch_npu', 'import torch_npu\ng = torch_npu.npu.NPUGraph()\n'],
+    ['operators compiled online', 'import torch_npu\ntorch_npu.npu.set_compile_mode(jit_compile=True)\n'],
+  ])('%s: level 2 is told with its condition and never written out', (_, train) => {
+    for (const id of [ID, 'launch-settings']) {
+      const advice = adviceOf(id, { source: repository({ ...script, 'train.py': train }), params: { where: 'forward' } })!;
+      expect(advice.text.en).toContain('such runs keep `TASK_QUEUE_ENABLE=1`');
+      expect(advice.code ?? '').not.toContain('TASK_QUEUE_ENABLE=2');
+      expect(advice.edits).toEqual([]);
+    }
+  });
+
+  test('without them both remedies name graph capture as a condition', () => {
+    for (const id of [ID, 'launch-settings']) {
+      const advice = adviceOf(id, { source: repository({ ...script, 'train.py': 'import torch_npu\n' }) })!;
+      expect(advice.code).toContain('TASK_QUEUE_ENABLE=2');
+      expect(advice.preconditions.map(({ en }) => en).join(' ')).toContain('captures no graphs');
+    }
+  });
+});
+
 describe('optimizer', () => {
   const where = { where: 'optimizer' };
 

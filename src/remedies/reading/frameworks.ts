@@ -63,3 +63,8 @@ export function frameworksOf(tree: SourceTree): ReadonlySet<Framework> {
   if (found.has('llamaFactory')) found.add('hfTrainer');
   return found;
 }
+
+/** True when a file of the tree names DDP, beside whatever else it uses. */
+export function wrapsInDdp(tree: SourceTree): boolean {
+  return tree.paths.some((path) => isPython(path) && /\bDistributedDataParallel\b/.test(tree.read(path) ?? ''));
+}
