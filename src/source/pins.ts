@@ -73,7 +73,7 @@ function pinsIn(file: string, text: string): Pin[] {
       const conda = isYaml(file) ? CONDA.exec(line) : null;
       if (conda) add(conda[1]!, conda[2]!, undefined, conda[0].replace(/^\s*-\s+/, ''));
       const isListed = isYaml(file) && /^\s*-\s+["']?torch/.test(line);
-      isPip = /\b(pip3?|uv|conda|mamba)\b[^|;&]*\binstall\b/.test(line) || (isPip && /\\\s*$/.test(lines[i - 1] ?? ''));
+      isPip = line.split(/[|;&]/).some(installsPackages) || (isPip && /\\\s*$/.test(lines[i - 1] ?? ''));
       if (!isPip && !isListed) continue;
       // Branches and jobs exclude each other; nobody knows which lines of a script meet.
       if (isPip && (!isDockerfile(file) || BRANCH.test(whole))) condition = `line ${i + 1}`;
@@ -98,9 +98,21 @@ const EACH = 'extra';
 /** The command runs only sometimes. */
 const BRANCH = /\b(if|elif|else|then|case|fi)\b|&&\s*\{|\|\|/;
 
+/** One command of a line: a package manager, and somewhere after it what it is to do. Two steps, so that long lines take no longer. */
+function installsPackages(command: string): boolean {
+  const manager = /\b(pip3?|uv|conda|mamba)\b/.exec(command);
+  return manager !== null && /\binstall\b/.test(command.slice(manager.index));
+}
+
 function withoutComment(file: string, line: string): string {
   const at = line.search(/(^|\s)#/);
-  return at === -1 || (file.endsWith('.py') && /["'].*#.*["']/.test(line)) ? line : line.slice(0, at);
+  return at === -1 || (file.endsWith('.py') && isHashQuoted(line)) ? line : line.slice(0, at);
+}
+
+/** True when a `#` stands between quotes of any kind. */
+function isHashQuoted(line: string): boolean {
+  const [first, last] = [line.search(/["']/), Math.max(line.lastIndexOf('"'), line.lastIndexOf("'"))];
+  return first !== -1 && line.slice(first, last).includes('#');
 }
 
 /** Optional dependencies and groups are alternatives, so what stands in one need not fit another. */
@@ -108,7 +120,7 @@ function sectionsOf(file: string, text: string, lines: readonly string[]): (stri
   if (file.endsWith('.py') && /extras_require|\bif\b/.test(text)) return lines.map(() => EACH);
   let section: string | null = null;
   return lines.map((line) => {
-    const table = /^\s*\[+([^\]]+)\]+\s*$/.exec(line);
+    const table = /^\s*\[+([^[\]]+)\]+\s*$/.exec(line);
     const list = /^\s*["']?([\w-]+)["']?\s*[=:]\s*\[/.exec(line);
     if (table) section = /optional|group|extras|feature|tool\./i.test(table[1]!) ? table[1]! : null;
     else if (list) section = /^(dependencies|install_requires|requires)$/.test(list[1]!) ? null : list[1]!;

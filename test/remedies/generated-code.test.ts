@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { codeFacts } from '../../src/facts/code/index.ts';
+import { pinsOf } from '../../src/source/pins.ts';
 import { sourceTreeFrom } from '../../src/source/source-tree-from.ts';
 import { adviceOf } from './situations.ts';
 
@@ -35,4 +36,16 @@ test('permutations in a large diff', () => {
   const patch = `@@ -1,2000 +1,2001 @@\n+import torch, torch_npu\n${old}\n${now.replaceAll(/^/gm, '+')}\n`;
   const source = sourceTreeFrom({ files: [['train.py', `import torch, torch_npu\n${now}\n`]], patches: [['train.py', patch]] });
   expect(timed(() => codeFacts(source).migration)).toBeLessThan(MAX_MS);
+});
+
+test('versions in long lines', () => {
+  const lines = ['pip '.repeat(490), `${'"'.repeat(700)}${' #'.repeat(640)}`, '['.repeat(1900)].map((line) => many(90, () => line));
+  const files = ['setup.py', 'setup.cfg', 'run.sh'].flatMap((name) =>
+    lines.map((line, i): [string, string] => [`${i}/${name}`, `torch\n${line}\n`]),
+  );
+  expect(timed(() => pinsOf(sourceTreeFrom({ files })))).toBeLessThan(MAX_MS);
+  const quoted = 'deps = ["torch==2.1.0  # kept", "x"]\n';
+  expect(pinsOf(sourceTreeFrom({ files: [['setup.py', quoted]] })).map(({ version }) => version)).toEqual(['2.1.0']);
+  const script = 'echo install; pip list\nconda run pip install torch==2.1.0 && echo torch==9\n';
+  expect(pinsOf(sourceTreeFrom({ files: [['run.sh', script]] })).map(({ line }) => line)).toEqual([2, 2]);
 });

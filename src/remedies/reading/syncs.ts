@@ -43,13 +43,20 @@ export function deviceWaits(tree: SourceTree, names: readonly string[], proven: 
     });
 }
 
+/** A loop may hold hundreds of waits, and its lines are read as a whole. */
+const timedLoops = new WeakMap<PyNode, boolean>();
+
 /** True where a timer runs in any loop around, however far away. */
 function isTimed(module: PyModule, node: PyNode): boolean {
   let outermost: PyNode | null = null;
   for (let loop = loopAround(node); loop !== null; loop = loopAround(loop)) outermost = loop;
   if (outermost === null) return false;
+  const known = timedLoops.get(outermost);
+  if (known !== undefined) return known;
   const { startLine, endLine } = spanOf(module, outermost);
-  return linesOf(module, startLine, endLine).some((line) => !/^\s*#/.test(line) && TIMES.test(line));
+  const found = linesOf(module, startLine, endLine).some((line) => !/^\s*#/.test(line) && TIMES.test(line));
+  timedLoops.set(outermost, found);
+  return found;
 }
 
 /** Under `if step % n`: rare, so not what a profile of every step shows. */
