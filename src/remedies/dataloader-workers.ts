@@ -127,6 +127,10 @@ const HAZARD: Readonly<Record<WorkerHazard['kind'] | KeepHazard['kind'], L10n>> 
     '采样器按迭代数计数，进程已贯穿整个训练',
   ),
   'single-pass': both('the loader is gone through once, so there is nothing to keep', '该加载器只遍历一次，无需保留进程'),
+  second: both(
+    'a second iterator of the loader is asked for, which kept workers take from the loop that runs',
+    '该加载器还会创建第二个迭代器，保留的进程会因此中断正在进行的循环',
+  ),
   seeded: both(
     '`worker_init_fn` may set seeds, and workers that stay run it only once',
     '`worker_init_fn` 可能设置随机种子，而保留的进程只执行它一次',

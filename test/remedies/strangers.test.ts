@@ -107,6 +107,14 @@ const SAMPLES_ELSEWHERE: readonly (readonly [what: string, ...lines: string[]])[
 const NOT_ONE_CLICK: readonly Case[] = [
   {
     remedy: 'dataloader-workers',
+    what: 'samples for a picture are taken from the loader whose loop runs',
+    params: { iterator: 'multi' },
+    files: {
+      'train.py': `import torchvision\n${LOADER}loader = DataLoader(torchvision.datasets.MNIST("data"), num_workers=4)\nfor epoch in range(9):\n    for x, y in loader:\n        step(x, y)\n        if i % 100 == 0:\n            show(next(iter(loader)))\n`,
+    },
+  },
+  {
+    remedy: 'dataloader-workers',
     what: 'threads of RPC run when the workers are forked',
     params: { iterator: 'single' },
     files: {

@@ -2,7 +2,7 @@ import type { SourceTree } from '../../model/source-tree.ts';
 import { argumentOf, describeCalls, type PyCall } from '../../source/calls.ts';
 import type { CallSite } from '../../source/find-in-tree.ts';
 import { pythonFilesWhere } from '../../source/python-files.ts';
-import { isAside } from '../../source/readable-paths.ts';
+import { isAside, isPython } from '../../source/readable-paths.ts';
 import { ascend, descend, type PyModule, type PyNode, partsOf, textOf } from '../../source/syntax-tree.ts';
 import { writtenData } from './dataset-writes.ts';
 import { assignedTexts } from './datasets.ts';
@@ -12,7 +12,7 @@ import { functionAround, statementOf } from './offers.ts';
 
 /** A sign that workers which stay give other batches than workers started anew, or that there is nothing to keep. */
 export interface KeepHazard {
-  readonly kind: 'written' | 'iterations' | 'single-pass' | 'seeded' | 'validation' | 'unread-file';
+  readonly kind: 'written' | 'iterations' | 'single-pass' | 'seeded' | 'validation' | 'unread-file' | 'second';
   readonly file: string;
   readonly line: number;
 }
@@ -29,6 +29,8 @@ export function keepHazards(tree: SourceTree, site: CallSite): KeepHazard[] {
   if (written !== null) hazards.push({ kind: written.isRead ? 'written' : 'unread-file', file: written.file, line: written.line });
   if (isByIterations(module, call)) hazards.push({ kind: 'iterations', ...here });
   else if (isSinglePass(tree, site)) hazards.push({ kind: 'single-pass', ...here });
+  const second = secondIterator(tree, site);
+  if (second !== null) hazards.push({ kind: 'second', ...second });
   if (isSeeded(tree, call)) hazards.push({ kind: 'seeded', ...here });
   if (buildsValidation(tree, module, call)) hazards.push({ kind: 'validation', ...here });
   return hazards;
@@ -43,6 +45,34 @@ function isByIterations(module: PyModule, call: PyCall): boolean {
     return assignedTexts(module, call.node, given).some((text) => BY_ITERATIONS.test(text));
   });
 }
+
+/**
+ * A loop over the loader and an `iter(loader)` beside it: workers that stay serve one iterator, and the next one takes it from the loop
+ * that is still running. https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader
+ */
+function secondIterator(tree: SourceTree, site: CallSite): { file: string; line: number } | null {
+  const [name] = loaderNames([site]);
+  if (name === undefined) return null;
+  const asks = new RegExp(`\\biter\\(\\s*(?:\\w+\\.){0,4}${name}\\s*\\)`);
+  let at: { file: string; line: number } | null = null;
+  let isLooped = false;
+  for (const path of tree.paths) {
+    const text = isPython(path) && !isAside(path) ? (tree.read(path) ?? '') : '';
+    if (!text.includes(name)) continue;
+    for (const [i, line] of text.split('\n').entries()) {
+      const last = line.lastIndexOf(name);
+      if (last === -1 || line.length > MAX_LINE) continue;
+      const loop = line.search(/\bfor\b/);
+      isLooped ||= loop !== -1 && loop < last && line.slice(loop, last).includes(' in ');
+      const isPaired = line.includes('zip(') && line.indexOf(name) !== last;
+      if (at === null && (isPaired || asks.test(line))) at = { file: path, line: i + 1 };
+    }
+  }
+  return isLooped ? at : null;
+}
+
+/** Longer lines are data. */
+const MAX_LINE = 2_000;
 
 const SEEDS = /seed|imgaug|\bia\./i;
 
