@@ -1,6 +1,8 @@
 /** Operations of the REST API that the loopback GitHub serves, by operation id of GitHub's description. */
 export const describedOperations: readonly string[] = [
   'apps/get-authenticated',
+  'apps/create-from-manifest',
+  'apps/get-webhook-config-for-app',
   'apps/list-installations',
   'apps/get-installation',
   'apps/create-installation-access-token',

@@ -171,6 +171,7 @@ function createState(options: LoopbackGitHubOptions): HubState {
     installations: [],
     repositories: [],
     tokens: new Map(),
+    manifestCodes: new Map(),
     deliveries: [],
     journal: [],
     violations: [],

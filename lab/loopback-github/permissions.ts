@@ -9,6 +9,8 @@
  */
 export const requiredPermissions: { readonly [operation: string]: 'app' | 'public' | 'any' | readonly string[] } = {
   'apps/get-authenticated': 'app',
+  'apps/create-from-manifest': 'public',
+  'apps/get-webhook-config-for-app': 'app',
   'apps/list-installations': 'app',
   'apps/get-installation': 'app',
   'apps/create-installation-access-token': 'app',

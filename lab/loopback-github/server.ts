@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, serveApi } from './api.ts';
 import { type Fault, faultMessage, takeFault } from './faults.ts';
+import { registerFromManifest } from './manifest.ts';
 import { servePage } from './page/pages.ts';
 import { type Exchange, type HubState, now } from './state.ts';
 
@@ -39,7 +40,9 @@ export function createHubServer(state: HubState): Server {
     });
     const served = api
       ? exchange(state, request, response, entry)
-      : Promise.resolve().then(() => page(state, request, response, path, entry));
+      : Promise.resolve().then(() =>
+          request.method === 'POST' ? form(state, request, response, path, entry) : page(state, request, response, path, entry),
+        );
     served.catch((error: unknown) => {
       // The client hung up in the middle of its request.
       if (!request.complete) return;
@@ -109,6 +112,13 @@ async function fail(fault: Fault, response: ServerResponse, entry: Exchange): Pr
     entry,
   );
   return true;
+}
+
+/** The one form there is: the manifest of an app. Whoever posts it is taken to confirm at once. */
+async function form(state: HubState, request: IncomingMessage, response: ServerResponse, path: string, entry: Exchange): Promise<void> {
+  const target = registerFromManifest(state, path, new URLSearchParams((await readBody(request)).toString('utf8')));
+  entry.status = target === null ? 422 : 302;
+  response.writeHead(entry.status, target === null ? {} : { location: target }).end();
 }
 
 function page(state: HubState, request: IncomingMessage, response: ServerResponse, path: string, entry: Exchange): void {

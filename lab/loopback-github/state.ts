@@ -5,6 +5,7 @@ import type { Certificate } from './certificate.ts';
 import type { Fault } from './faults.ts';
 import type { Objects } from './git.ts';
 import { createObjects } from './git.ts';
+import type { JsonObject } from './json.ts';
 
 /** A user, bot or organisation. */
 export interface Account {
@@ -349,6 +350,8 @@ export interface Delivery {
 /** The whole state of one loopback GitHub. */
 export interface HubState {
   app: App;
+  /** Manifests that were confirmed and not converted yet, by code. */
+  manifestCodes: Map<string, { manifest: JsonObject; owner: string | null; expiresAt: number }>;
   url: string;
   apiUrl: string;
   blobUrl: string;

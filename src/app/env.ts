@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { withoutTrailing } from '../base/endings.ts';
 import { AdviseError } from '../base/errors.ts';
 import { checkSecret } from '../github/front.ts';
 import { GITHUB_ARTIFACT_HOSTS } from '../github/outbound.ts';
+import type { L10n } from '../model/lang.ts';
 
 /** One variable of the environment. This table is the documentation, too (`npu-advise doctor`, docs/operate.md). */
 export interface Variable {
@@ -33,6 +35,23 @@ export const VARIABLES = [
   { name: 'GHE_PROTOCOL', default: 'https', description: '`https`, or `http` for a stand-in on this machine.' },
   { name: 'HOST', default: '127.0.0.1', description: 'Address to listen on; `0.0.0.0` in a container.' },
   { name: 'PORT', default: '3000', description: 'Port to listen on; 0 takes a free one.' },
+  {
+    name: 'NPU_ADVISOR_METRICS_PORT',
+    default: null,
+    description: 'Port of `/metrics`, apart from the webhook; `/healthz` and `/readyz` are there, too. Empty: not served.',
+  },
+  {
+    name: 'NPU_ADVISOR_METRICS_HOST',
+    default: '127.0.0.1',
+    description: 'Address to serve metrics on. They are for those who run the server: never one that the internet reaches.',
+  },
+  {
+    name: 'NPU_ADVISOR_PUBLIC_URL',
+    default: null,
+    description:
+      'Address under which people reach this server, such as `https://npu-advisor.example`. Then comments and checks link to the whole report. Empty: no such links.',
+  },
+  { name: 'NPU_ADVISOR_LINK_DAYS', default: '30', description: 'Days a link to a report works; those of open pull requests are renewed.' },
   { name: 'DATABASE_URL', default: null, description: 'PostgreSQL shared by several processes. Empty: embedded store.', isSecret: true },
   {
     name: 'NPU_ADVISOR_DATA_DIR',
@@ -55,6 +74,11 @@ export const VARIABLES = [
     description: 'Bytes of artifacts that are fetched for one repository in a day (UTC); a job that has begun is finished.',
   },
   { name: 'NPU_ADVISOR_MAX_ARTIFACT_MB', default: '8192', description: 'Bytes of artifacts that are fetched for one job at most.' },
+  {
+    name: 'NPU_ADVISOR_SPREAD_MB',
+    default: '1024',
+    description: 'From so many bytes on a job of several artifacts is read by all workers side by side, an artifact at a time; 0 never.',
+  },
   { name: 'NPU_ADVISOR_DOWNLOAD_TIMEOUT_S', default: '1800', description: 'Time limit of one download, retries included.' },
   { name: 'NPU_ADVISOR_ANALYSIS_TIMEOUT_S', default: '1800', description: 'Time limit of one analysis.' },
   { name: 'NPU_ADVISOR_ANALYSIS_MEMORY_MB', default: '4096', description: 'Memory limit of the analysis process.' },
@@ -100,6 +124,12 @@ export interface ServerOptions {
   readonly apiUrl: string;
   readonly host: string;
   readonly port: number;
+  /** null: metrics are not served. */
+  readonly metricsPort: number | null;
+  readonly metricsHost: string;
+  /** Without a slash at its end; null: no links to details pages. */
+  readonly publicUrl: string | null;
+  readonly linkDays: number;
   readonly databaseUrl: string | null;
   readonly dataDir: string;
   readonly artifactHosts: readonly string[];
@@ -107,6 +137,8 @@ export interface ServerOptions {
   readonly repositories: readonly string[];
   readonly maxDailyBytes: number;
   readonly maxArtifactBytes: number;
+  /** 0: never. */
+  readonly spreadBytes: number;
   readonly downloadTimeoutMs: number;
   readonly analysisTimeoutMs: number;
   readonly analysisMemoryMb: number;
@@ -134,11 +166,44 @@ function apiUrlOf(host: string | null, protocol: string): string {
   if (!/^[\w.-]+(?::\d{1,5})?$|^\[[\da-f:]+\](?::\d{1,5})?$/i.test(host)) {
     throw new AdviseError(
       'environment',
-      'GHE_HOST must be a host, such as ghe.example or ghe.example:8443',
-      'Leave out https:// and the path.',
+      {
+        en: 'GHE_HOST must be a host, such as ghe.example or ghe.example:8443',
+        zh: 'GHE_HOST 须为主机名，例如 ghe.example 或 ghe.example:8443',
+      },
+      { en: 'Leave out https:// and the path.', zh: '不要写 https:// 与路径。' },
     );
   }
   return isCloud(host) ? `https://api.${host}` : `${protocol}://${host}/api/v3`;
+}
+
+/** A link holds what opens the page it leads to, so it travels over https only, or not at all. */
+function publicUrlOf(text: string | null): string | null {
+  if (text === null) return null;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isHere = url?.protocol === 'http:' && /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])$/.test(url.hostname);
+  const isPlain = url !== null && `${url.username}${url.password}${url.search}${url.hash}` === '';
+  if (url !== null && isPlain && (url.protocol === 'https:' || isHere)) return withoutTrailing(url.href, '/');
+  throw new AdviseError(
+    'environment',
+    {
+      en: 'NPU_ADVISOR_PUBLIC_URL must be an https address without user, query or fragment',
+      zh: 'NPU_ADVISOR_PUBLIC_URL 须为 https 地址，不含用户名、查询参数与片段',
+    },
+    {
+      en: 'Give the address of the reverse proxy, such as https://npu-advisor.example; http only for this machine.',
+      zh: '给出反向代理的地址，例如 https://npu-advisor.example；http 只能用于本机。',
+    },
+  );
+}
+
+/** Addresses of the configured GitHub: of its API, and of what people see. */
+export function gitHubAddresses(env: Readonly<Record<string, string | undefined>>): { readonly apiUrl: string; readonly webUrl: string } {
+  const host = env.GHE_HOST?.trim() || null;
+  const protocol = env.GHE_PROTOCOL?.trim() || defaultOf('GHE_PROTOCOL');
+  return {
+    apiUrl: apiUrlOf(host, protocol),
+    webUrl: host === null ? 'https://github.com' : `${isCloud(host) ? 'https' : protocol}://${host}`,
+  };
 }
 
 /** Node says nothing when it cannot read this file, and then trusts nobody it should. */
@@ -151,18 +216,28 @@ function checkAuthorities(file: string | null): void {
     // said below
   }
   if (text.includes('-----BEGIN CERTIFICATE-----')) return;
-  const hint = 'Give the path of a PEM file that the process may read, before it starts.';
-  throw new AdviseError('environment', 'NODE_EXTRA_CA_CERTS names no file with certificates', hint);
+  throw new AdviseError(
+    'environment',
+    { en: 'NODE_EXTRA_CA_CERTS names no file with certificates', zh: 'NODE_EXTRA_CA_CERTS 所指的文件中没有证书' },
+    {
+      en: 'Give the path of a PEM file that the process may read, before it starts.',
+      zh: '启动之前给出进程可读取的 PEM 文件路径。',
+    },
+  );
 }
 
 function readPrivateKey(get: (name: Name) => string | null): string {
   const path = get('PRIVATE_KEY_PATH');
   const raw = get('PRIVATE_KEY') ?? (path === null ? null : readFileSync(path, 'utf8'));
-  const problem = (message: string): AdviseError =>
-    new AdviseError('private-key', message, 'Set PRIVATE_KEY or PRIVATE_KEY_PATH to the key GitHub gave for the app.');
-  if (raw === null) throw problem('PRIVATE_KEY is not set');
+  const problem = (message: L10n): AdviseError =>
+    new AdviseError('private-key', message, {
+      en: 'Set PRIVATE_KEY or PRIVATE_KEY_PATH to the key GitHub gave for the app.',
+      zh: '将 PRIVATE_KEY 或 PRIVATE_KEY_PATH 设为 GitHub 为该 App 生成的私钥。',
+    });
+  if (raw === null) throw problem({ en: 'PRIVATE_KEY is not set', zh: '没有设置 PRIVATE_KEY' });
   const pem = raw.includes('-----BEGIN') ? raw.replaceAll('\\n', '\n') : Buffer.from(raw, 'base64').toString('utf8');
-  if (!pem.includes('-----BEGIN') || !pem.includes('PRIVATE KEY-----')) throw problem('PRIVATE_KEY is not a private key');
+  if (!pem.includes('-----BEGIN') || !pem.includes('PRIVATE KEY-----'))
+    throw problem({ en: 'PRIVATE_KEY is not a private key', zh: 'PRIVATE_KEY 不是私钥' });
   return pem;
 }
 
@@ -176,7 +251,11 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Serv
   const number = (name: Name, min: number, max: number): number => {
     const value = Number(get(name));
     if (!Number.isFinite(value) || value < min || value > max) {
-      throw new AdviseError('environment', `${name} must be a number from ${min} to ${max}`, `Correct ${name} in the environment.`);
+      throw new AdviseError(
+        'environment',
+        { en: `${name} must be a number from ${min} to ${max}`, zh: `${name} 须为 ${min}～${max} 之间的数` },
+        { en: `Correct ${name} in the environment.`, zh: `在环境变量中改正 ${name}。` },
+      );
     }
     return value;
   };
@@ -185,13 +264,21 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Serv
   const previous = get('WEBHOOK_SECRET_PREVIOUS');
   const appId = Number(get('APP_ID'));
   if (!Number.isInteger(appId) || appId <= 0) {
-    throw new AdviseError('environment', 'APP_ID is not set to the number of the app', 'The number is on the settings page of the app.');
+    throw new AdviseError(
+      'environment',
+      { en: 'APP_ID is not set to the number of the app', zh: 'APP_ID 没有设为该 App 的编号' },
+      { en: 'The number is on the settings page of the app.', zh: '编号见该 App 的设置页。' },
+    );
   }
   const gheHost = get('GHE_HOST');
   checkAuthorities(get('NODE_EXTRA_CA_CERTS'));
   const protocol = get('GHE_PROTOCOL');
   if (protocol !== 'https' && protocol !== 'http') {
-    throw new AdviseError('environment', 'GHE_PROTOCOL must be https or http', 'Correct GHE_PROTOCOL in the environment.');
+    throw new AdviseError(
+      'environment',
+      { en: 'GHE_PROTOCOL must be https or http', zh: 'GHE_PROTOCOL 须为 https 或 http' },
+      { en: 'Correct GHE_PROTOCOL in the environment.', zh: '在环境变量中改正 GHE_PROTOCOL。' },
+    );
   }
   const isTest = env.NPU_ADVISOR_TEST === '1';
   return {
@@ -202,12 +289,17 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Serv
     apiUrl: apiUrlOf(gheHost, protocol),
     host: get('HOST') ?? '127.0.0.1',
     port: number('PORT', 0, 65_535),
+    metricsPort: get('NPU_ADVISOR_METRICS_PORT') === null ? null : number('NPU_ADVISOR_METRICS_PORT', 0, 65_535),
+    metricsHost: get('NPU_ADVISOR_METRICS_HOST') ?? '127.0.0.1',
+    publicUrl: publicUrlOf(get('NPU_ADVISOR_PUBLIC_URL')),
+    linkDays: number('NPU_ADVISOR_LINK_DAYS', 2, 90),
     databaseUrl: get('DATABASE_URL'),
     dataDir: resolve(get('NPU_ADVISOR_DATA_DIR') ?? join(tmpdir(), 'npu-advisor')),
     artifactHosts: [...listOf(get('NPU_ADVISOR_ARTIFACT_HOSTS')), ...(isCloud(gheHost) ? [`*.${gheHost}`] : [])],
     repositories: listOf(get('NPU_ADVISOR_REPOSITORIES')),
     maxDailyBytes: number('NPU_ADVISOR_MAX_DAILY_MB', 1, 1_000_000_000) * 1024 * 1024,
     maxArtifactBytes: number('NPU_ADVISOR_MAX_ARTIFACT_MB', 1, 1_000_000) * 1024 * 1024,
+    spreadBytes: number('NPU_ADVISOR_SPREAD_MB', 0, 1_000_000) * 1024 * 1024,
     downloadTimeoutMs: number('NPU_ADVISOR_DOWNLOAD_TIMEOUT_S', 1, 86_400) * 1000,
     analysisTimeoutMs: number('NPU_ADVISOR_ANALYSIS_TIMEOUT_S', 1, 86_400) * 1000,
     analysisMemoryMb: number('NPU_ADVISOR_ANALYSIS_MEMORY_MB', 64, 1_000_000),

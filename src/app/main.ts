@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { createNodeMiddleware, Probot } from 'probot';
 import { matchesAny } from '../config/glob.ts';
@@ -7,15 +8,19 @@ import { createFront, WEBHOOK_PATH } from '../github/front.ts';
 import { createLogger, type Logger } from '../github/log.ts';
 import { lockFolder } from '../store/embedded/folder-lock.ts';
 import { openSpool } from '../store/embedded/spool.ts';
+import { openInboxWithFallback } from '../store/inbox.ts';
 import { spoolFolder } from '../store/open.ts';
 import type { Inbox } from '../store/ports.ts';
 import { openPostgres } from '../store/postgres/database.ts';
 import { openPostgresInbox } from '../store/postgres/inbox.ts';
+import { createDetailsServer, type StoredPage } from './details/serve-details.ts';
 import { readEnv, type ServerOptions } from './env.ts';
 import { createKillPoint } from './kill-point.ts';
+import { createFrontMetrics } from './metrics/front-metrics.ts';
 import { createApp } from './probot-app.ts';
 import { siblingModule } from './sibling-module.ts';
-import type { FromWorkThread, ToWorkThread } from './work-thread.ts';
+import { startStatusServer } from './status-server.ts';
+import type { FromWorkThread, Question, ToWorkThread } from './work-thread.ts';
 
 export interface RunningServer {
   /** Where it listens, e.g. `http://127.0.0.1:3000`. */
@@ -30,9 +35,20 @@ export interface RunningWorker {
   close(): Promise<void>;
 }
 
+/** A compaction of the embedded store holds its thread up for some seconds. */
+const ANSWER_MS = 5000;
+const PROBLEM_REUSE_MS = 1000;
+/** For a page somebody waits a little longer. */
+const PAGE_MS = 15_000;
+
 interface WorkThread {
   wake(): void;
-  isReady(): boolean;
+  /** What is kept of a details page. Throws when it does not answer. */
+  page(repoId: number, page: string, known: string | null): Promise<StoredPage>;
+  /** Why it cannot work, one sentence; null: it can. */
+  problem(): Promise<string | null>;
+  /** Its part of /metrics; empty when it does not answer. */
+  metrics(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -41,6 +57,23 @@ async function startWorkThread(options: ServerOptions, onDeath: (error: Error) =
   const thread = new Worker(siblingModule('work-thread', import.meta.url), { workerData: options });
   let state: 'starting' | 'ready' | 'stopping' | 'stopped' = 'starting';
   let stopped: () => void = () => undefined;
+  const answers = new Map<number, (text: string | null) => void>();
+  const pages = new Map<number, (stored: StoredPage | 'failed') => void>();
+  let asked = 0;
+  const ask = async (about: Question, otherwise: string): Promise<string | null> => {
+    if (state !== 'ready') return about === 'problem' ? 'starting or stopping' : '';
+    const id = ++asked;
+    const silence = new AbortController();
+    const answer = new Promise<string | null>((resolve) => answers.set(id, resolve));
+    thread.postMessage({ type: 'ask', id, about } satisfies ToWorkThread);
+    const limit = sleep(ANSWER_MS, otherwise, { ref: false, signal: silence.signal }).catch(() => otherwise);
+    const text = await Promise.race([answer, limit]);
+    silence.abort();
+    answers.delete(id);
+    return text;
+  };
+  /** Whoever asks often is told what was true a moment ago. */
+  let latest: { readonly at: number; readonly problem: Promise<string | null> } | null = null;
   const hasStopped = new Promise<void>((resolve) => {
     stopped = resolve;
   });
@@ -55,6 +88,8 @@ async function startWorkThread(options: ServerOptions, onDeath: (error: Error) =
     };
     thread.on('message', (message: FromWorkThread) => {
       if (message.type === 'stopped') return stopped();
+      if (message.type === 'page') return pages.get(message.id)?.(message.stored);
+      if (message.type === 'answer') return answers.get(message.id)?.(message.text);
       state = 'ready';
       resolve();
     });
@@ -63,7 +98,24 @@ async function startWorkThread(options: ServerOptions, onDeath: (error: Error) =
   });
   return {
     wake: () => thread.postMessage({ type: 'wake' } satisfies ToWorkThread),
-    isReady: () => state === 'ready',
+    async page(repoId, page, known) {
+      if (state !== 'ready') throw new Error('starting or stopping');
+      const id = ++asked;
+      const answer = new Promise<StoredPage | 'failed'>((resolve) => pages.set(id, resolve));
+      thread.postMessage({ type: 'page', id, repoId, page, known } satisfies ToWorkThread);
+      const limit = setTimeout(() => pages.get(id)?.('failed'), PAGE_MS).unref();
+      const stored = await answer;
+      clearTimeout(limit);
+      pages.delete(id);
+      if (stored === 'failed') throw new Error('the store does not answer');
+      return stored;
+    },
+    problem() {
+      if (latest === null || state !== 'ready' || performance.now() - latest.at > PROBLEM_REUSE_MS)
+        latest = { at: performance.now(), problem: ask('problem', `jobs have not answered for ${ANSWER_MS / 1000} s`) };
+      return latest.problem;
+    },
+    metrics: async () => (await ask('metrics', '')) ?? '',
     async stop() {
       if (state !== 'ready') return;
       state = 'stopping';
@@ -75,11 +127,15 @@ async function startWorkThread(options: ServerOptions, onDeath: (error: Error) =
   };
 }
 
-/** Where accepted deliveries are kept until the work thread takes them: a file each, or the shared database. */
-function openInbox(options: ServerOptions): Inbox {
-  if (options.databaseUrl === null) return openSpool(spoolFolder(options.dataDir));
+/** Where accepted deliveries are kept until the work thread takes them: a file each, or the shared database while it answers. */
+function openInbox(options: ServerOptions, log: Logger): Inbox {
+  const spool = openSpool(spoolFolder(options.dataDir));
+  if (options.databaseUrl === null) return spool;
   const database = openPostgres(options.databaseUrl, 4);
-  return { ...openPostgresInbox(database), close: () => database.close() };
+  const shared = { ...openPostgresInbox(database), close: () => database.close() };
+  return openInboxWithFallback(shared, spool, (error) =>
+    log.warn({ err: error }, 'the database is not there, deliveries are kept on disk'),
+  );
 }
 
 function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
@@ -108,7 +164,7 @@ export async function serve(env: Readonly<Record<string, string | undefined>> = 
   const lock = lockFolder(options.dataDir);
   try {
     const work = await startWorkThread(options, endProcess(log));
-    const inbox = openInbox(options);
+    const inbox = openInbox(options, log);
     const probot = new Probot({
       appId: options.appId,
       privateKey: options.privateKey,
@@ -124,12 +180,21 @@ export async function serve(env: Readonly<Record<string, string | undefined>> = 
     const isServed = (repository: string): boolean => served.length === 0 || matchesAny(served, repository.toLowerCase());
     const middleware = await createNodeMiddleware(createApp({ inbox, log, isServed, onAccepted }), { probot, webhooksPath: WEBHOOK_PATH });
     const { webhookSecret: secret, previousWebhookSecret: previousSecret } = options;
-    const server = createServer(createFront({ secret, previousSecret, middleware, isReady: work.isReady, log }));
+    const metrics = createFrontMetrics();
+    const { publicUrl, linkDays } = options;
+    const secrets = previousSecret === null ? [secret] : [secret, previousSecret];
+    const details = publicUrl === null ? null : createDetailsServer({ secrets, publicUrl, linkDays, read: work.page, log });
+    const front = createFront({ secret, previousSecret, middleware, problem: work.problem, details: details?.handle ?? null, log });
+    const server = createServer(metrics.counted(front));
     server.requestTimeout = 30_000;
     server.headersTimeout = 10_000;
     const address = await listen(server, options.port, options.host);
+    const status = await startStatusServer(options, metrics, work);
     const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
-    log.info({ url, store: options.databaseUrl === null ? 'embedded' : 'postgres', api: options.apiUrl }, 'server started');
+    log.info(
+      { url, metrics: status.url, store: options.databaseUrl === null ? 'embedded' : 'postgres', api: options.apiUrl },
+      'server started',
+    );
 
     let closing: Promise<void> | null = null;
     const close = async (): Promise<void> => {
@@ -137,7 +202,9 @@ export async function serve(env: Readonly<Record<string, string | undefined>> = 
       server.closeIdleConnections();
       setTimeout(() => server.closeAllConnections(), 5000).unref();
       await closed;
+      await details?.close();
       await work.stop();
+      await status.close();
       await inbox.close();
       lock.release();
       log.info('server stopped');
@@ -164,10 +231,12 @@ export async function work(env: Readonly<Record<string, string | undefined>> = p
   const lock = lockFolder(options.dataDir);
   try {
     const thread = await startWorkThread(options, endProcess(log));
-    log.info({ store: options.databaseUrl === null ? 'embedded' : 'postgres', api: options.apiUrl }, 'worker started');
+    const status = await startStatusServer(options, createFrontMetrics(), thread);
+    log.info({ metrics: status.url, store: options.databaseUrl === null ? 'embedded' : 'postgres', api: options.apiUrl }, 'worker started');
     return {
       async close() {
         await thread.stop();
+        await status.close();
         lock.release();
         log.info('worker stopped');
       },

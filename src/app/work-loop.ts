@@ -8,8 +8,11 @@ import type { Logger } from '../github/log.ts';
 import { createOutboundPolicy } from '../github/outbound.ts';
 import { redeliverFailed } from '../github/redeliver.ts';
 import { RULES } from '../rules/index.ts';
+import { readDepth } from '../store/depth.ts';
 import { openStore } from '../store/open.ts';
 import { createAnalysisRunner } from './analysis-runner.ts';
+import { createDetailsLinks } from './details/link.ts';
+import type { StoredPage } from './details/serve-details.ts';
 import type { ServerOptions } from './env.ts';
 import type { Dependencies } from './jobs/dependencies.ts';
 import { eraseRemoved, findRemoved } from './jobs/erase.ts';
@@ -19,10 +22,13 @@ import { noteAbsence, noteAlive, reconcile } from './jobs/reconcile.ts';
 import { createSemaphore } from './jobs/semaphore.ts';
 import { prune, sweep } from './jobs/sweep.ts';
 import { createKillPoint } from './kill-point.ts';
+import { createJobMetrics } from './metrics/job-metrics.ts';
 import { siblingModule } from './sibling-module.ts';
 
-/** Subjects handled at the same time. Most wait for GitHub; analyses have a limit of their own. */
-const CONCURRENCY = 6;
+/** Commands, heads and runs handled at the same time; most of their time they wait for GitHub. */
+const LIGHT_HANDS = 4;
+/** Pull requests handled beside those that are being analysed: they fetch settings and source, wait for their turn, or publish. */
+const SPARE_HANDS = 3;
 const INGEST_MS = 1000;
 const REDELIVER_MS = 3600 * 1000;
 /** The server listens by then. */
@@ -30,12 +36,25 @@ const REDELIVER_FIRST_MS = 10_000;
 const PRUNE_MS = 6 * 3600 * 1000;
 /** Files of the spool that cannot be read are kept so long for whoever wants to look at them. */
 const DAMAGED_MS = 12 * 3600 * 1000;
+/** Clocks that differ by more deserve a look. */
+const SKEW_MS = 30_000;
+/** How often errors of the queue are said. */
+const QUEUE_ERROR_MS = 5000;
 /** A job that says nothing for this long is taken for dead. */
 const EXPIRE_SECONDS = 4 * 3600;
 
+/** Deliveries are taken in every second; a compaction of the embedded store holds everything up for some seconds. */
+const SILENT_S = 60;
+
 export interface WorkLoop {
+  /** Why deliveries are not worked on, one sentence; null: they are. */
+  problem(): Promise<string | null>;
+  /** What the jobs do, in the text format of Prometheus. */
+  metrics(): Promise<string>;
   /** A delivery was accepted: look at once. */
   wake(): void;
+  /** What is kept of a details page. */
+  page(repoId: number, page: string, known: string | null): Promise<StoredPage>;
   /** Finishes what runs, within the time allowed, and closes the store. */
   stop(graceMs: number): Promise<void>;
 }
@@ -54,12 +73,13 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
     retryLimit: options.attempts,
     retryDelaySeconds: options.retryDelaySeconds,
     expireSeconds: EXPIRE_SECONDS,
-    onError: (error) => log.error({ err: error }, 'queue error'),
+    onError: saidSeldom((error, unsaid) => log.error({ err: error, unsaid }, 'queue error')),
   });
+  const metrics = createJobMetrics(RULES.map(({ id }) => id));
   const analyser = options.testAnalyser ?? siblingModule('analyser', import.meta.url);
   const limits = { timeoutMs: options.analysisTimeoutMs, memoryMb: options.analysisMemoryMb };
   const deps: Dependencies = {
-    store: opened.store,
+    store: metrics.store(opened.store),
     queue: opened.queue,
     github: createGitHub({
       appId: options.appId,
@@ -68,8 +88,9 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
       userAgent: `npu-advisor/${VERSION}`,
       throttle: !options.isTest,
       log,
+      onExchange: metrics.onExchange,
     }),
-    analysis: createAnalysisRunner(pathToFileURL(analyser).href, limits, scratch),
+    analysis: metrics.analysis(createAnalysisRunner(pathToFileURL(analyser).href, limits, scratch)),
     policy: createOutboundPolicy(options.artifactHosts, options.apiUrl),
     catalog: new Map(RULES.map((rule) => [rule.id, Object.keys(rule.options)])),
     log,
@@ -77,15 +98,24 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
     scratch,
     killPoint: createKillPoint(options.killAt),
     signal: controller.signal,
-    analysisSlot: createSemaphore(options.analyses),
-    now: Date.now,
+    analysisSlot: metrics.analysisSlot(createSemaphore(options.analyses)),
+    now: opened.clock.now,
+    links: options.publicUrl === null ? null : createDetailsLinks(options.publicUrl, options.webhookSecret, options.linkDays),
+    timed: metrics.timed,
   };
 
+  const { behindMs } = opened.clock;
+  if (Math.abs(behindMs) > SKEW_MS)
+    log.warn({ behindMs }, 'the clock of this machine differs from that of the database, which is followed');
   await noteAbsence(deps);
   await noteAlive(deps);
-  await opened.queue.work((subject) => handleSubject(deps, subject), CONCURRENCY);
+  const heavy = options.analyses + SPARE_HANDS;
+  // One hand is always free for another installation.
+  const hands = { light: LIGHT_HANDS, heavy, perInstallation: heavy - 1, portions: options.analyses };
+  await opened.queue.work((subject) => handleSubject(deps, subject), hands);
 
   let ingesting: Promise<unknown> | null = null;
+  let takenInAt = performance.now();
   let isAgain = false;
   const wake = (): void => {
     if (ingesting !== null) {
@@ -93,6 +123,9 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
       return;
     }
     ingesting = ingest(deps, opened.inbox)
+      .then(() => {
+        takenInAt = performance.now();
+      })
       .catch((error: unknown) => log.error({ err: error }, 'deliveries could not be taken in'))
       .finally(() => {
         ingesting = null;
@@ -152,6 +185,18 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
 
   return {
     wake,
+    page: opened.store.pages.read,
+    async problem() {
+      if (controller.signal.aborted) return 'the server is stopping';
+      try {
+        await opened.store.database.query('SELECT 1');
+      } catch (error) {
+        return `the store does not answer${codeOf(error)}; see the log`;
+      }
+      const silentS = Math.round((performance.now() - takenInAt) / 1000);
+      return silentS > SILENT_S ? `accepted deliveries have not been taken in for ${silentS} s; see the log` : null;
+    },
+    metrics: () => metrics.text(() => readDepth(opened.store.database, deps.now())),
     async stop(graceMs) {
       clearTimeout(first);
       for (const timer of timers) clearInterval(timer);
@@ -165,4 +210,25 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
       await rm(scratch, { recursive: true, force: true });
     },
   };
+}
+
+/** Passes an error on unless one was passed on a moment ago: while a database is away, everything that asks it says so twice a second. */
+function saidSeldom(say: (error: Error, unsaid: number) => void): (error: Error) => void {
+  let saidAt = Number.NEGATIVE_INFINITY;
+  let unsaid = 0;
+  return (error) => {
+    if (performance.now() - saidAt < QUEUE_ERROR_MS) {
+      unsaid++;
+      return;
+    }
+    say(error, unsaid);
+    saidAt = performance.now();
+    unsaid = 0;
+  };
+}
+
+/** The code of an error of the system, such as ECONNREFUSED; its text may name hosts and users. */
+function codeOf(error: unknown): string {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && /^[A-Z0-9_]{3,30}$/.test(code) ? ` (${code})` : '';
 }

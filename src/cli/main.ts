@@ -14,6 +14,21 @@ function lang(value: string | undefined): Lang {
   return value === 'zh' ? 'zh' : 'en';
 }
 
+const ENV_FILE = ['--env <file>', 'file with variables, as `setup` writes it; those of the environment go first'] as const;
+
+/** The environment of the process, completed from a file. */
+function environment({ env: envFile }: { readonly env?: string }): NodeJS.ProcessEnv {
+  if (envFile !== undefined) {
+    try {
+      process.loadEnvFile(envFile);
+    } catch (error) {
+      const { code = 'unknown' } = error as NodeJS.ErrnoException;
+      throw new AdviseError('environment', `${envFile} cannot be read (${code})`, 'Give the path of a file with NAME=value lines.');
+    }
+  }
+  return process.env;
+}
+
 const program = new Command('npu-advise')
   .description(
     'Reads Ascend NPU profiles of multi-card PyTorch training and says what the cards waited for, what it costs per step and what to change.',
@@ -135,17 +150,46 @@ program
 program
   .command('serve')
   .description('run the GitHub App (see docs/operate.md)')
-  .action(async () => {
+  .option(...ENV_FILE)
+  .action(async (options: { env?: string }) => {
     const { serve, closeOnSignal } = await import('../app/main.ts');
-    closeOnSignal(await serve());
+    closeOnSignal(await serve(environment(options)));
   });
 
 program
   .command('worker')
   .description('run jobs only, beside `serve`, on a shared PostgreSQL (DATABASE_URL)')
-  .action(async () => {
+  .option(...ENV_FILE)
+  .action(async (options: { env?: string }) => {
     const { work, closeOnSignal } = await import('../app/main.ts');
-    closeOnSignal(await work());
+    closeOnSignal(await work(environment(options)));
+  });
+
+program
+  .command('doctor')
+  .description('check what a server needs: credentials, permissions, webhook, store, disk, memory; exit 1 when something is wrong')
+  .option('--format <format>', 'text or json', 'text')
+  .option('--lang <lang>', 'en or zh')
+  .option(...ENV_FILE)
+  .action(async (options: { format: string; lang?: string; env?: string }) => {
+    const { runDoctor } = await import('../app/doctor/main.ts');
+    const how = { format: options.format, lang: lang(options.lang) };
+    process.exitCode = await runDoctor(environment(options), how, (text) => process.stdout.write(text));
+  });
+
+program
+  .command('setup')
+  .description('register the GitHub App with two clicks in a browser, and write its credentials to a file')
+  .requiredOption('--url <address>', 'https address under which GitHub reaches the server, such as https://npu-advisor.example')
+  .option('--org <organisation>', 'owner of the app; without it, the account that is logged in')
+  .option('--name <name>', 'name of the app; names are unique on a GitHub', 'NPU Advisor')
+  .option('--out <file>', 'file for the settings; the private key is written beside it', '.env')
+  .option('--port <port>', 'port of the page on this machine', '3000')
+  .option('--lang <lang>', 'en or zh')
+  .action(async (options: { url: string; org?: string; name: string; out: string; port: string; lang?: string }) => {
+    const { setUp } = await import('../app/setup/main.ts');
+    const { org = null, ...given } = options;
+    await setUp(process.env, { ...given, org, lang: lang(options.lang) }, (text) => process.stdout.write(text));
   });
 
 /** Known errors are one line with what to do; anything else is a defect and shows its stack. */

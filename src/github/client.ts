@@ -47,6 +47,16 @@ export interface GitHub {
   reaches(installationId: number, repoId: number | null): Promise<'yes' | 'no' | 'unknown'>;
 }
 
+/** One request to the API and how it was answered. */
+export interface Exchange {
+  /** Who asked, as GitHub counts: the app or one of its installations. */
+  readonly caller: string;
+  /** null: no answer. */
+  readonly status: number | null;
+  readonly seconds: number;
+  readonly headers: Headers | null;
+}
+
 export interface GitHubOptions {
   readonly appId: number;
   readonly privateKey: string;
@@ -56,6 +66,8 @@ export interface GitHubOptions {
   /** Spacing of writes as GitHub asks for. Off only in tests. */
   readonly throttle: boolean;
   readonly log: Logger;
+  /** Told of every request, retries included. */
+  readonly onExchange?: (exchange: Exchange) => void;
 }
 
 type OnLimit = (seconds: number, request: { method: string; url: string; request: { bestEffort?: boolean } }) => boolean;
@@ -94,7 +106,9 @@ export function createGitHub(options: GitHubOptions): GitHub {
       throttle: { enabled: options.throttle, id, onRateLimit: onLimit('a limit'), onSecondaryRateLimit: onLimit('a secondary limit') },
     };
   };
-  const app = new ProbotOctokit({ ...common, ...throttle('app'), auth: { appId, privateKey } });
+  const watched = (caller: string): { request?: { fetch: typeof fetch } } =>
+    options.onExchange === undefined ? {} : { request: { fetch: watchedFetch(caller, options.onExchange) } };
+  const app = new ProbotOctokit({ ...common, ...throttle('app'), ...watched('app'), auth: { appId, privateKey } });
   const tokens = new Map<string, { token: string; mintedAt: number }>();
   const outOfReach = new Map<string, number>();
   let identity: Promise<AppIdentity> | null = null;
@@ -126,7 +140,8 @@ export function createGitHub(options: GitHubOptions): GitHub {
       if (tokens.size > 500) tokens.clear();
       tokens.set(key, entry);
     }
-    return new ProbotOctokit({ ...common, ...throttle(`installation-${installationId}`), auth: { token: entry.token } });
+    const caller = `installation-${installationId}`;
+    return new ProbotOctokit({ ...common, ...throttle(caller), ...watched(caller), auth: { token: entry.token } });
   }
 
   return {
@@ -174,6 +189,21 @@ export function createGitHub(options: GitHubOptions): GitHub {
   };
 }
 
+function watchedFetch(caller: string, tell: (exchange: Exchange) => void): typeof fetch {
+  return async (input, init) => {
+    const started = performance.now();
+    const seconds = (): number => (performance.now() - started) / 1000;
+    try {
+      const response = await fetch(input, init);
+      tell({ caller, status: response.status, seconds: seconds(), headers: response.headers });
+      return response;
+    } catch (error) {
+      tell({ caller, status: null, seconds: seconds(), headers: null });
+      throw error;
+    }
+  };
+}
+
 /** A client that speaks with a token it was given, for example the one of a workflow run. */
 export function createTokenClient({
   token,
@@ -194,6 +224,18 @@ export function createTokenClient({
     ...(throttle ? {} : { retry: { retryAfterBaseValue: 50 } }),
     auth: { token },
   } as ConstructorParameters<typeof ProbotOctokit>[0]);
+}
+
+/** A client without credentials, for the one call that is made before there are any. */
+export function createAnonymousClient(apiUrl: string): Octokit {
+  const quiet = (): undefined => undefined;
+  return new ProbotOctokit({
+    baseUrl: apiUrl,
+    userAgent: 'npu-advisor/setup',
+    log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
+    throttle: { enabled: false },
+    retry: { retryAfterBaseValue: 50 },
+  } as unknown as ConstructorParameters<typeof ProbotOctokit>[0]);
 }
 
 /** Status of a failed GitHub request, or null for any other error. */

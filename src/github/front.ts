@@ -14,11 +14,24 @@ const GUID = /^[\w-]{1,100}$/;
 
 /** Refuses to start with a secret that would let strangers send events. */
 export function checkSecret(secret: string | undefined, name = 'WEBHOOK_SECRET'): string {
-  const hint = `Set ${name} to the app's webhook secret, at least ${MIN_SECRET_BYTES} random bytes, for example from \`openssl rand -hex 32\`.`;
-  if (secret === undefined || secret === '') throw new AdviseError('webhook-secret-missing', `${name} is not set`, hint);
-  if (secret === 'development') throw new AdviseError('webhook-secret-weak', `${name} is the well-known word "development"`, hint);
+  const hint = {
+    en: `Set ${name} to the app's webhook secret, at least ${MIN_SECRET_BYTES} random bytes, for example from \`openssl rand -hex 32\`.`,
+    zh: `将 ${name} 设为 App 的 webhook secret，至少 ${MIN_SECRET_BYTES} 字节的随机数，例如用 \`openssl rand -hex 32\` 生成。`,
+  };
+  if (secret === undefined || secret === '')
+    throw new AdviseError('webhook-secret-missing', { en: `${name} is not set`, zh: `没有设置 ${name}` }, hint);
+  if (secret === 'development')
+    throw new AdviseError(
+      'webhook-secret-weak',
+      { en: `${name} is the well-known word "development"`, zh: `${name} 是众所周知的「development」` },
+      hint,
+    );
   if (Buffer.byteLength(secret) < MIN_SECRET_BYTES) {
-    throw new AdviseError('webhook-secret-weak', `${name} is shorter than ${MIN_SECRET_BYTES} bytes`, hint);
+    throw new AdviseError(
+      'webhook-secret-weak',
+      { en: `${name} is shorter than ${MIN_SECRET_BYTES} bytes`, zh: `${name} 不足 ${MIN_SECRET_BYTES} 字节` },
+      hint,
+    );
   }
   return secret;
 }
@@ -56,14 +69,16 @@ export interface FrontOptions {
   readonly previousSecret: string | null;
   /** Probot's middleware. It sees the request only after size and signature were checked. */
   readonly middleware: (request: IncomingMessage, response: ServerResponse) => unknown;
-  /** True when deliveries can be worked on; the webhook accepts them even when not. */
-  readonly isReady: () => boolean;
+  /** Why deliveries cannot be worked on, one sentence; null: they can. The webhook accepts them even when not. */
+  readonly problem: () => Promise<string | null>;
+  /** Answers details pages; false: not one of them. null, or not given: there are none. */
+  readonly details?: ((request: IncomingMessage, response: ServerResponse, path: string) => boolean) | null;
   readonly log: Logger;
 }
 
 /** The HTTP front: health, readiness and the webhook, with a size cap before anything is parsed. */
 export function createFront(options: FrontOptions): RequestListener {
-  const { secret, previousSecret, middleware, isReady, log } = options;
+  const { secret, previousSecret, middleware, problem, details, log } = options;
 
   async function webhook(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refuse = (status: number, text: string, headers: Record<string, string> = {}): void => {
@@ -103,7 +118,14 @@ export function createFront(options: FrontOptions): RequestListener {
   return (request, response) => {
     const path = withoutTrailing((request.url ?? '/').split('?', 1)[0]!, '/') || '/';
     if (path === '/healthz') return answer(response, 200, 'ok');
-    if (path === '/readyz') return isReady() ? answer(response, 200, 'ready') : answer(response, 503, 'starting or stopping');
+    if (path === '/readyz') {
+      problem().then(
+        (text) => (text === null ? answer(response, 200, 'ready') : answer(response, 503, text)),
+        () => answer(response, 503, 'it is not known whether jobs run'),
+      );
+      return;
+    }
+    if (details?.(request, response, path) === true) return;
     if (path !== WEBHOOK_PATH) return answer(response, 404, 'not found');
     webhook(request, response).catch((error: unknown) => {
       log.error({ err: error }, 'delivery could not be accepted');

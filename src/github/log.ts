@@ -1,6 +1,22 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type DestinationStream, type Logger, pino } from 'pino';
 
 export type { Logger };
+
+/** What is being worked on: every line that is logged meanwhile says so. */
+export interface LogContext {
+  /** Requests of the store that are worked on together. */
+  readonly jobs: readonly number[];
+  /** What they came from: deliveries of GitHub by their id, or a name of ours. */
+  readonly guids: readonly string[];
+}
+
+const context = new AsyncLocalStorage<LogContext>();
+
+/** Runs `body`; lines logged in it, also much later, carry the context. */
+export function withLogContext<T>(of: LogContext, body: () => Promise<T>): Promise<T> {
+  return context.run(of, body);
+}
 
 /** Secrets that may end up inside a text: installation tokens of any length, JWTs, PEM keys, signatures of storage addresses. */
 const SECRETS =
@@ -42,6 +58,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
+    mixin: () => ({ ...context.getStore() }),
     serializers: {
       err: (error: unknown) => describeError(error),
       error: (error: unknown) => describeError(error),

@@ -188,6 +188,23 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX check_shares_overdue ON npu_advisor.check_shares (deadline_at) WHERE phase <> 'completed';
   CREATE INDEX check_shares_pull_request ON npu_advisor.check_shares (repo_id, pr);
   `,
+  `
+  CREATE TABLE npu_advisor.portions (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    repo_id bigint NOT NULL,
+    job text NOT NULL,
+    place integer NOT NULL,
+    payload text NOT NULL,
+    state text NOT NULL DEFAULT 'waiting',
+    attempts integer NOT NULL DEFAULT 0,
+    note text NOT NULL DEFAULT '',
+    facts text,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    UNIQUE (repo_id, job, place)
+  );
+  CREATE INDEX portions_age ON npu_advisor.portions (updated_at);
+  `,
 ];
 
 /** Version of a store without touching it; `found` null: it has none yet. */

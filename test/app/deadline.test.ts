@@ -60,6 +60,7 @@ beforeAll(async () => {
     },
     policy: createOutboundPolicy([new URL(hub.blobUrl).host], hub.apiUrl),
     catalog: undefined,
+    timed: (_, body) => body(),
     log,
     options: {
       maxArtifactBytes: 1e6,

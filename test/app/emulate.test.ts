@@ -113,7 +113,7 @@ beforeAll(async () => {
   const app = createApp({ inbox, log, isServed: () => true, onAccepted: () => {} });
   const probot = new Probot({ appId: 4242, privateKey, secret: SECRET, baseUrl: emulator.url, log });
   const middleware = await createNodeMiddleware(app, { probot, webhooksPath: WEBHOOK_PATH });
-  const front = createFront({ secret: SECRET, previousSecret: null, middleware, isReady: () => true, log });
+  const front = createFront({ secret: SECRET, previousSecret: null, middleware, problem: async () => null, log });
   const server = createServer((request, response) => {
     response.on('finish', () => answered.push(`${request.headers['x-github-event']} ${response.statusCode}`));
     front(request, response);

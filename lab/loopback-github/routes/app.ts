@@ -4,6 +4,7 @@ import { createToken, grants } from '../auth.ts';
 import { type Call, found, type Handlers, integer, optionalText, page, repositoryOf, text } from '../call.ts';
 import { redeliver } from '../deliveries.ts';
 import { isObject, type JsonObject } from '../json.ts';
+import { convertManifest } from '../manifest.ts';
 import { accountJson, appJson, installationJson, profileJson } from '../present/account.ts';
 import { repositoryJson } from '../present/repository.ts';
 import { type Delivery, findRepository, type HubState, type Installation, type Permissions, timestamp } from '../state.ts';
@@ -76,6 +77,14 @@ export const appHandlers: Handlers = {
     status: 200,
     body: { ...appJson(state), installations_count: activeInstallations(state).length },
   }),
+
+  'apps/get-webhook-config-for-app': ({ state }) => ({
+    status: 200,
+    // The secret itself is never told.
+    body: { url: state.webhookUrl ?? '', content_type: 'json', secret: '********', insecure_ssl: '0' },
+  }),
+
+  'apps/create-from-manifest': (call) => ({ status: 201, body: convertManifest(call.state, text(call, 'code')) }),
 
   'apps/list-installations': (call) => {
     const { items, headers } = page(call, activeInstallations(call.state));

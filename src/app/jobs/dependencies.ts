@@ -4,6 +4,7 @@ import type { Logger } from '../../github/log.ts';
 import type { OutboundPolicy } from '../../github/outbound.ts';
 import type { Queue, Store } from '../../store/ports.ts';
 import type { AnalysisRunner } from '../analysis-runner.ts';
+import type { DetailsLinks } from '../details/link.ts';
 import type { ServerOptions } from '../env.ts';
 import type { KillPoint } from '../kill-point.ts';
 
@@ -20,7 +21,9 @@ export interface Dependencies {
     ServerOptions,
     | 'maxArtifactBytes'
     | 'maxDailyBytes'
+    | 'spreadBytes'
     | 'downloadTimeoutMs'
+    | 'analysisTimeoutMs'
     | 'attempts'
     | 'retryDelaySeconds'
     | 'analyses'
@@ -33,7 +36,13 @@ export interface Dependencies {
   readonly killPoint: (point: KillPoint) => void;
   /** Aborted when the process is told to stop and its grace is over. */
   readonly signal: AbortSignal;
+  /** Whether `signal` was aborted because nobody wants the result any more. */
+  readonly isOvertaken?: () => boolean;
   /** Lets a bounded number of analyses run. */
   readonly analysisSlot: <T>(body: () => Promise<T>) => Promise<T>;
   readonly now: () => number;
+  /** Writes addresses of details pages; null: there are none. */
+  readonly links: DetailsLinks | null;
+  /** Runs a phase of an analysis; how long it took is measured. */
+  readonly timed: <T>(phase: 'fetch' | 'publish', body: () => Promise<T>) => Promise<T>;
 }

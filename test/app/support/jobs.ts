@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type LoopbackGitHub, startLoopbackGitHub, type WebhookRequests } from '../../../lab/loopback-github/index.ts';
+import { createDetailsLinks } from '../../../src/app/details/link.ts';
 import type { Dependencies } from '../../../src/app/jobs/dependencies.ts';
 import { eraseRemoved } from '../../../src/app/jobs/erase.ts';
 import { handleSubject } from '../../../src/app/jobs/handle-subject.ts';
@@ -95,13 +96,16 @@ export async function openJobs(
       analyse: (request, hooks) => analysePlan(request, { onProgress: () => undefined, signal: hooks.signal }),
       parts: async () => [],
     },
+    timed: (_, body) => body(),
     policy: createOutboundPolicy([new URL(hub.blobUrl).host], hub.apiUrl),
     catalog: undefined,
     log: logger,
     options: {
       maxArtifactBytes: 1e7,
       maxDailyBytes: 1e12,
+      spreadBytes: 0,
       downloadTimeoutMs: 5000,
+      analysisTimeoutMs: 60_000,
       attempts: 3,
       retryDelaySeconds: 0,
       analyses: 1,
@@ -114,6 +118,7 @@ export async function openJobs(
     killPoint: () => undefined,
     signal: new AbortController().signal,
     analysisSlot: (body) => body(),
+    links: createDetailsLinks('https://advisor.example', app.webhookSecret, 30),
     now,
   };
   const spool = openSpool(spoolFolder(dataDir));
