@@ -76,7 +76,7 @@ export async function makeCorpus(root: string): Promise<void> {
     await write(root, { name, files });
     if (kind !== 'text') continue;
     const source = await openSource(join(root, name));
-    const { ranks } = await collectRanks([source], { lang: 'en', onBytes: () => {} });
+    const { ranks } = await collectRanks([source], { onBytes: () => {} });
     await write(root, { name: `facts-${name}`, files: [['facts.json', Buffer.from(factsToJson(ranks))]] });
   }
 }

@@ -112,7 +112,7 @@ function checkReport(report: Report, render: boolean): Defect | null {
 
 /** The report from the digest of a profile must be the report from the profile. */
 async function checkDigest(source: ProfileSource, report: Report): Promise<Defect | null> {
-  const { ranks } = await collectRanks([source], { lang: 'en', onBytes: () => {} });
+  const { ranks } = await collectRanks([source], { onBytes: () => {} });
   const json = Buffer.from(factsToJson(ranks));
   const entry = {
     path: 'facts.json',

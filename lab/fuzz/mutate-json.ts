@@ -159,14 +159,16 @@ function mutateTree(text: string, random: Random): string {
     return MUTATIONS.value!(text, random);
   }
   const places: { holder: Record<string, unknown> | unknown[]; key: string | number }[] = [];
-  const walk = (value: unknown): void => {
-    if (value === null || typeof value !== 'object' || places.length > 20_000) return;
+  // Not by recursion: an earlier mutation may have nested thousands of arrays.
+  const stack: unknown[] = [root];
+  while (stack.length > 0 && places.length <= 20_000) {
+    const value = stack.pop();
+    if (value === null || typeof value !== 'object') continue;
     for (const key of Object.keys(value)) {
       places.push({ holder: value as Record<string, unknown>, key });
-      walk((value as Record<string, unknown>)[key]);
+      stack.push((value as Record<string, unknown>)[key]);
     }
-  };
-  walk(root);
+  }
   if (places.length === 0) return oddValue(random);
   for (let n = 1 + random.int(4); n > 0; n--) {
     const { holder, key } = random.pick(places);
