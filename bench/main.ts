@@ -6,12 +6,13 @@ import { diagnose } from './diagnose.ts';
 import { fetch } from './fetch.ts';
 import { kernels } from './kernels.ts';
 import type { Bench } from './lib/bench.ts';
+import { peers } from './peers.ts';
 import { ranks } from './ranks.ts';
 import { source } from './source.ts';
 import { text } from './text.ts';
 
 /** `npm run bench` runs all, `npm run bench -- text` one, `--list` names them; `--seconds N` bounds each. */
-const BENCHES: readonly Bench[] = [text, ranks, kernels, diagnose, fetch, source];
+const BENCHES: readonly Bench[] = [text, ranks, kernels, diagnose, fetch, source, peers];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -14,7 +14,7 @@ const STEP_MB = 23.7;
 const FRAMES = 60;
 
 /** A job whose trace has about `mb` MB per rank: more steps, and in short ones fewer Python frames. */
-function jobOf(mb: number, ranks: number): JobSpec {
+export function jobOf(mb: number, ranks: number): JobSpec {
   const steps = Math.max(2, Math.round(mb / STEP_MB));
   return { ranks, steps, pythonFrames: Math.min(FRAMES, Math.round((mb / steps / STEP_MB) * FRAMES)), faults: [{ kind: 'small-ops' }] };
 }

@@ -49,9 +49,14 @@ function cpuTicks(pid: number): number {
 
 /** Runs a script of ours in a process of its own and watches its memory. */
 export function run(script: string, args: readonly string[], flags: readonly string[] = []): Promise<Run> {
+  return runProgram(process.execPath, ['--no-warnings', ...flags, script, ...args]);
+}
+
+/** Runs any program and watches the memory of its processes. Rejects when it cannot be started or ends with another code than 0. */
+export function runProgram(program: string, args: readonly string[]): Promise<Run> {
   return new Promise((resolve, reject) => {
     const started = performance.now();
-    const child = spawn(process.execPath, ['--no-warnings', ...flags, script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     let errors = '';
     child.stdout.on('data', (chunk: Buffer) => {
@@ -76,7 +81,7 @@ export function run(script: string, args: readonly string[], flags: readonly str
     child.on('error', reject);
     child.on('exit', () => clearInterval(timer));
     child.on('close', (code) => {
-      if (code !== 0) reject(new Error(`${script} ended with ${code}: ${errors.slice(-2_000)}`));
+      if (code !== 0) reject(new Error(`${program} ${args.join(' ')} ended with ${code}: ${errors.slice(-2_000)}`));
       else resolve({ seconds: (performance.now() - started) / 1000, cpuSeconds: ticks / TICKS, peakRssMb: (peak * 1024) / 1e6, output });
     });
   });
