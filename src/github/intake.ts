@@ -9,6 +9,7 @@ export const EVENTS = [
   'pull_request.ready_for_review',
   'pull_request.edited',
   'pull_request.closed',
+  'workflow_run.in_progress',
   'workflow_run.completed',
   'issue_comment.created',
   'check_run.rerequested',
@@ -36,29 +37,31 @@ export type CheckAction = z.infer<typeof CheckAction>;
 
 const CommandLine = z.object({ name: z.string(), args: z.array(z.string()) });
 
+const OfRun = Target.extend({
+  run: z.object({
+    id: Id,
+    attempt: z.number().int(),
+    name: z.string(),
+    path: z.string(),
+    event: z.string(),
+    htmlUrl: z.string().nullable(),
+    headSha: Sha,
+    headBranch: z.string().nullable(),
+    headOwner: z.string().nullable(),
+    headRepoId: Id.nullable(),
+    listed: z.array(Id),
+  }) satisfies z.ZodType<RunRef>,
+  /** Of the repository at the time of the event. */
+  defaultBranch: z.string().nullable().default(null),
+});
+
 /** What is left of an event once everything we do not need is gone. This, and not the payload, is kept. */
 export const Task = z.discriminatedUnion('kind', [
   /** `again`: why a head that may be known is to be looked at. */
   Target.extend({ kind: z.literal('head-changed'), pr: Id, headSha: Sha, again: z.enum(['reopened', 'retargeted']).optional() }),
   Target.extend({ kind: z.literal('closed'), pr: Id, headSha: Sha }),
-  Target.extend({
-    kind: z.literal('run-completed'),
-    run: z.object({
-      id: Id,
-      attempt: z.number().int(),
-      name: z.string(),
-      path: z.string(),
-      event: z.string(),
-      htmlUrl: z.string().nullable(),
-      headSha: Sha,
-      headBranch: z.string().nullable(),
-      headOwner: z.string().nullable(),
-      headRepoId: Id.nullable(),
-      listed: z.array(Id),
-    }) satisfies z.ZodType<RunRef>,
-    /** Of the repository at the time of the event. */
-    defaultBranch: z.string().nullable().default(null),
-  }),
+  OfRun.extend({ kind: z.literal('run-started') }),
+  OfRun.extend({ kind: z.literal('run-completed') }),
   /** `writtenAt`: numbers and `all` mean what was shown then. null: not known. */
   Target.extend({
     kind: z.literal('comment'),
@@ -179,11 +182,12 @@ export function toTask(name: string, payload: unknown, parseCommands: ParseComma
       const common = { kind: 'head-changed', installationId: installation.id, repository } as const;
       return { ...common, pr: pull_request.number, headSha: pull_request.head.sha, again: 'retargeted' };
     }
+    case 'workflow_run.in_progress':
     case 'workflow_run.completed': {
       const { installation, repository, workflow_run: run } = WorkflowRunEvent.parse(payload);
       const { default_branch: defaultBranch } = DefaultBranch.parse(payload).repository;
       return {
-        kind: 'run-completed',
+        kind: name === 'workflow_run.in_progress' ? 'run-started' : 'run-completed',
         installationId: installation.id,
         repository,
         run: {

@@ -159,12 +159,12 @@ export async function readRun(
   }
 }
 
-/** Runs of a commit, newest first; at most 100 are looked at. */
+/** Runs of a commit, newest first; at most 100 are looked at. `started`: none that waits for a runner, an approval or another run. */
 export async function listRuns(
   octokit: Octokit,
   repository: RepositoryRef,
   headSha: string,
-): Promise<{ run: RunRef; completed: boolean }[]> {
+): Promise<{ run: RunRef; completed: boolean; started: boolean }[]> {
   const { data } = await octokit.rest.actions.listWorkflowRunsForRepo({
     owner: repository.owner,
     repo: repository.name,
@@ -173,6 +173,6 @@ export async function listRuns(
   });
   return data.workflow_runs
     .filter((run) => run.head_sha === headSha)
-    .map((run) => ({ completed: run.status === 'completed', run: toRun(run as RunLike) }))
+    .map((run) => ({ completed: run.status === 'completed', started: run.status === 'in_progress', run: toRun(run as RunLike) }))
     .sort((a, b) => b.run.id - a.run.id);
 }

@@ -48,7 +48,11 @@ describe('several jobs', () => {
     const run = repository.addWorkflowRun({ pr: pull, status: 'in_progress' });
     await completed(addRun({ repository }, pull, causes('a'), 'ascend-profile-bert'));
     // The run of gpt goes on: nothing is published, and nothing passes.
-    expect(jobs.hub.view(pull)).toMatchObject({ comments: [], checks: [{ status: 'queued' }] });
+    expect(jobs.hub.view(pull)).toMatchObject({
+      comments: [],
+      checks: [{ status: 'in_progress', title: expect.stringContaining('已收到 1 份') }],
+    });
+    expect(jobs.hub.view(pull).checks[0]!.summary).toMatch(/- `bert`：profile 已收到\n- `gpt`：等待中，正在运行：/);
 
     repository.addArtifact(run, { name: 'ascend-profile-gpt', zipBuffer: makeZip({ 'plan.json': JSON.stringify(causes('a')) }) });
     repository.updateWorkflowRun(run, { status: 'completed' });
@@ -105,6 +109,60 @@ describe('several jobs', () => {
     expect(check!.summary).toContain('on_missing: failure');
     expect(check!.summary).toContain('name: ascend-profile-vision,');
     expect(check!.summary).toMatch(/\| `bert` \| ✅/);
+  });
+});
+
+describe('what is awaited', () => {
+  const started = (run: ReturnType<typeof addRun>) => jobs.take('workflow_run', { action: 'in_progress', run });
+  const readsSince = (mark: number) => jobs.hub.journal.slice(mark).filter(({ path }) => !path.includes('access_tokens'));
+
+  it('is a run that has started: the check is in progress and names it, once, and never again when it is concluded', async () => {
+    const repository = repositoryWith('workflows: [.github/workflows/train.yml]\ndeadline_minutes: 30\n');
+    const pull = openPull(repository, { 'bert/train.py': TRAIN_PY });
+    await jobs.take('pull_request', { action: 'opened', pr: pull });
+    const other = repository.addWorkflowRun({ pr: pull, status: 'in_progress', name: 'lint', path: '.github/workflows/lint.yml' });
+    await started(other);
+    expect(jobs.hub.view(pull).checks).toMatchObject([{ status: 'queued' }]);
+    const run = repository.addWorkflowRun({ pr: pull, status: 'queued', name: 'train', path: '.github/workflows/train.yml' });
+    await completed(other);
+    expect(jobs.hub.view(pull).checks).toMatchObject([{ status: 'queued', summary: expect.stringMatching(/^Waiting for a runner: /) }]);
+    repository.updateWorkflowRun(run, { status: 'in_progress' });
+    await started(run);
+    const underway = { status: 'in_progress', summary: expect.stringMatching(/^The profile run is underway: \[train\]/) };
+    expect(jobs.hub.view(pull).checks).toMatchObject([underway]);
+    const mark = jobs.hub.journal.length;
+    await started(run);
+    expect(readsSince(mark)).toEqual([]);
+    expect(await jobs.deps.store.checks.find(repository.id, pull.headSha, pull.number)).toMatchObject({ phase: 'queued' });
+
+    // It is still waited for, and not for ever.
+    jobs.advance(31 * 60_000);
+    await jobs.sweep();
+    expect(jobs.hub.view(pull).checks).toMatchObject([{ status: 'completed', conclusion: 'neutral' }]);
+    await started(run);
+    expect(jobs.hub.view(pull).checks).toMatchObject([{ status: 'completed' }]);
+  });
+
+  it('of a new commit stands below the figures of the last one, job by job', async () => {
+    const repository = repositoryWith(SETTINGS);
+    const pull = openPull(repository, { 'bert/train.py': TRAIN_PY, 'gpt/model.py': 'x = 1\n' });
+    const both = addRun({ repository }, pull, causes('a'), 'ascend-profile-bert');
+    repository.addArtifact(both, { name: 'ascend-profile-gpt', zipBuffer: makeZip({ 'plan.json': JSON.stringify(QUIET) }) });
+    await completed(both);
+    const sticky = () => jobs.hub.view(pull).comments[0]!.body;
+    expect(sticky()).not.toContain('npu-advisor:pending');
+    const old = pull.headSha.slice(0, 7);
+    repository.pushTo(pull, { 'gpt/model.py': 'x = 2\n' });
+    await jobs.take('pull_request', { action: 'synchronize', pr: pull });
+    expect(sticky()).toContain(`<sub>\`${pull.headSha.slice(0, 7)}\` 等待：\`bert\`、\`gpt\`；以上数据来自 \`${old}\`</sub>`);
+    const run = repository.addWorkflowRun({ pr: pull, status: 'in_progress' });
+    await completed(addRun({ repository }, pull, QUIET, 'ascend-profile-bert'));
+    expect(sticky()).toContain('等待：`gpt`；已收到：`bert`');
+    repository.addArtifact(run, { name: 'ascend-profile-gpt', zipBuffer: makeZip({ 'plan.json': JSON.stringify(QUIET) }) });
+    repository.updateWorkflowRun(run, { status: 'completed' });
+    await completed(run);
+    expect(sticky()).not.toContain('npu-advisor:pending');
+    expect(jobs.hub.view(pull).comments).toHaveLength(1);
   });
 });
 

@@ -3,20 +3,32 @@ import type { Unusable } from '../../config/parse.ts';
 import { CONFIG_PATH, type Config, DEFAULT_CONFIG } from '../../config/schema.ts';
 import { type Octokit, PERMISSIONS, statusOf } from '../../github/client.ts';
 import { listChangedFiles } from '../../github/diff.ts';
+import type { DesiredCheck } from '../../github/publish/check.ts';
 import { type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
 import { Report } from '../../model/report.ts';
+import { type AwaitedJob, renderAwaited } from '../../render/awaited.ts';
 import { renderUntouched } from '../../render/jobs.ts';
 import type { CheckRecord } from '../../store/ports.ts';
 import { asAccepted } from './accepted.ts';
 import { isAttached } from './candidate.ts';
-import { buttons, concludeOpenCheck, ensureCheck, openCheck, plainCheck, sayAgain, withdraw, writeCheck } from './check-run.ts';
+import {
+  buttons,
+  type CheckPlace,
+  concludeOpenCheck,
+  ensureCheck,
+  openCheck,
+  plainCheck,
+  sayAgain,
+  withdraw,
+  writeCheck,
+} from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { findElsewhere } from './find-elsewhere.ts';
 import { findProfile, findWanted, listsOf, type Search } from './find-profile.ts';
 import { type Analysis, failure, noProfile, sourceOf, tellProfile } from './make-report.ts';
 import { QUEUE_PR } from './merge-queue.ts';
 import { startProgress } from './progress.ts';
-import { type JobsStatement, type Publication, publish } from './publish.ts';
+import { type JobsStatement, noteAwaited, type Publication, publish } from './publish.ts';
 import { recordMergeBase } from './record-branch.ts';
 import type { Target } from './request.ts';
 import { problemsIn, readSettings } from './settings.ts';
@@ -70,7 +82,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
   // Where the profile is gone, or another one is under way, the new base at least judges what is known.
   const isKnown = search.kind !== 'found' && check.hasReport && hasNewBase;
   if (isKnown && (await sayKept(deps, octokit, analysis, job!, publication))) return 'published';
-  if (search.kind === 'running') return 'waiting';
+  if (search.kind === 'running') return sayAwaited(deps, place, check, config, [awaitedOf(job!, search)]);
   if (search.kind === 'none') {
     // A workflow without a profile says nothing about a commit that another workflow has profiled.
     if (check.hasReport && !analysis.isAsked) return 'published';
@@ -156,7 +168,11 @@ async function analyseJobs(
   const isNothing = found.every(({ search }) => search.kind !== 'found');
   if (analysis.isFinal !== true) {
     if (isNothing && !isAsked && check.hasReport && !found.some(isOpen)) return 'published';
-    if (found.some(isOpen) || (isNothing && !isAsked && analysis.run === null)) return 'waiting';
+    if (found.some(isOpen) || (isNothing && !isAsked && analysis.run === null)) {
+      const awaited = found.map(({ job, search }) => awaitedOf(job, search));
+      await noteAwaited(deps, target, publication.pull, lang, awaited);
+      return sayAwaited(deps, place, check, publication, awaited);
+    }
   }
 
   await recordMergeBase(deps, octokit, target, publication.pull, touched);
@@ -184,6 +200,36 @@ async function analyseJobs(
   await say();
   await progress.settle(say);
   return 'published';
+}
+
+/** How it stands with the profile of a job. */
+function awaitedOf({ name, config }: JobSettings, search: Search): AwaitedJob {
+  const common = { name, isNamed: config.workflows !== null, runs: search.kind === 'running' ? search.runs : [] };
+  if (search.kind === 'running') {
+    const started = search.runs.filter(({ isStarted }) => isStarted);
+    return started.length > 0 ? { ...common, state: 'started', runs: started } : { ...common, state: 'queued' };
+  }
+  if (search.kind === 'found') return { ...common, state: 'arrived' };
+  return { ...common, state: search.reason.kind === 'no-run' ? 'none' : 'missed' };
+}
+
+/** A check that waits says for what: which runs are under way, and of several jobs which have arrived. */
+async function sayAwaited(
+  deps: Dependencies,
+  place: CheckPlace,
+  check: CheckRecord,
+  { lang }: Pick<Config, 'lang'>,
+  jobs: readonly AwaitedJob[],
+): Promise<'waiting'> {
+  if (check.phase !== 'queued') return 'waiting';
+  const rendered = renderAwaited(jobs, place.sha, lang);
+  if (rendered === null) return 'waiting';
+  const { isUnderway, ...text } = rendered;
+  const status = isUnderway ? 'in_progress' : 'queued';
+  const desired: DesiredCheck = { ...text, status, conclusion: null, text: '', annotations: [], actions: [], lang };
+  // Every run of the commit that ends comes by here.
+  if (check.said !== JSON.stringify(desired)) await writeCheck(deps, place, desired, false, 'queued');
+  return 'waiting';
 }
 
 /** The profile to analyse. An upload that was pointed at and is no more there has been deleted since the command was taken. */

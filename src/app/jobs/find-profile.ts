@@ -22,7 +22,7 @@ const MAX_NAMED = 10;
 
 export type Search =
   | { readonly kind: 'found'; readonly candidate: Candidate }
-  | { readonly kind: 'running' }
+  | { readonly kind: 'running'; readonly runs: readonly (WorkflowRef & { readonly isStarted: boolean })[] }
   | { readonly kind: 'none'; readonly reason: NoProfileReason; readonly workflow: WorkflowRef | null };
 
 /** Where a profile is looked for. `run`: has just finished and is asked first. */
@@ -91,11 +91,11 @@ export async function findProfile(
     if (candidate.artifacts.length > 0) return { kind: 'found', candidate };
     looked.push(candidate);
   }
-  let isRunning = false;
-  for (const { run, completed } of await lists.runs()) {
+  const running: (WorkflowRef & { isStarted: boolean })[] = [];
+  for (const { run, completed, started } of await lists.runs()) {
     if (run.id === finished?.id || !isRunAccepted(config, run)) continue;
     if (!completed) {
-      isRunning = true;
+      running.push({ name: run.name, url: run.htmlUrl, isStarted: started });
       continue;
     }
     if (looked.length >= MAX_RUNS) break;
@@ -103,7 +103,7 @@ export async function findProfile(
     if (candidate.artifacts.length > 0) return { kind: 'found', candidate };
     looked.push(candidate);
   }
-  if (isRunning) return { kind: 'running' };
+  if (running.length > 0) return { kind: 'running', runs: running };
   const [first] = looked;
   if (first === undefined) return { kind: 'none', reason: { kind: 'no-run', deadlineMinutes: null }, workflow: null };
   const uploaded = [...new Set(looked.flatMap((candidate) => candidate.uploaded))].slice(0, 30);

@@ -12,7 +12,7 @@ import { findPullRequests, findPullRequestsOfHead, listRuns, type PullRequest, r
 import type { ShownFinding } from '../../model/acknowledgement.ts';
 import type { Lang } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
-import { prose } from '../../render/escape.ts';
+import { plain, prose } from '../../render/escape.ts';
 import type { CheckRecord, WorkRequest } from '../../store/ports.ts';
 import { dateOf } from './accepted.ts';
 import { analysePullRequest, concludeAnyhow, concludeOverdue, publishGivingUp } from './analyse-pull-request.ts';
@@ -24,6 +24,7 @@ import { findWanted, isRunAccepted } from './find-profile.ts';
 import type { Analysis } from './make-report.ts';
 import { handleMergeGroup, QUEUE_PR } from './merge-queue.ts';
 import { unlessOvertaken } from './overtaken.ts';
+import { handlePortion } from './portions.ts';
 import { showPending } from './publish.ts';
 import { isBranchRun, recordBranchRun, requestRecording } from './record-branch.ts';
 import { giveReply } from './reply.ts';
@@ -54,6 +55,22 @@ export async function requestAnalysis(
     payload: { kind: 'analyse', wanted: null, mayReuse: false, hasNewBase: false, ...payload },
   });
   await deps.queue.poke(subject);
+}
+
+/** A run has started: a check that waits for a profile says so, once. Most runs are of no such commit, and nothing is asked of GitHub. */
+async function handleRunStart(
+  deps: Dependencies,
+  { installationId, repository, run }: TaskOf<'run-started'>,
+  origin: string,
+): Promise<void> {
+  for (const check of await deps.store.checks.ofCommit(repository.id, run.headSha)) {
+    const { pr, phase } = check;
+    if (pr === QUEUE_PR || phase !== 'queued') continue;
+    const { status, summary } = shareOf(check).said;
+    if (status === 'in_progress' && summary.includes(String(plain(run.name, 80)))) continue;
+    const common = { installationId, repository, pr, headSha: run.headSha, run: null, isAsked: false, commentId: null };
+    await requestAnalysis(deps, origin, common);
+  }
 }
 
 /** A finished run: find its pull requests. None: closed or pushed over since, then only an open check is concluded. */
@@ -540,6 +557,9 @@ async function handleTask(deps: Dependencies, request: WorkRequest): Promise<str
   const stored = TaskRequest.parse(request.payload);
   const { task } = stored;
   switch (task.kind) {
+    case 'run-started':
+      await handleRunStart(deps, task, request.origin);
+      break;
     case 'run-completed':
       if (request.subject.startsWith('branch/')) await recordBranchRun(deps, task);
       else await handleRun(deps, task, request.origin);
@@ -584,6 +604,7 @@ async function giveUpTask(deps: Dependencies, request: WorkRequest, correlationI
 
 /** Works off everything that is pending for a subject. */
 export async function handleSubject(deps: Dependencies, subject: string): Promise<void> {
+  if (subject.startsWith('portion/')) return handlePortion(deps, subject);
   const settle = createSettle(deps, subject);
   for (;;) {
     const pending = await deps.store.requests.pending(subject);
@@ -601,7 +622,7 @@ export async function handleSubject(deps: Dependencies, subject: string): Promis
 }
 
 /** What only says that something is there to be looked at; a hundred deliveries of it are one look. */
-const LOOKS = new Set(['head-changed', 'run-completed', 'merge-group']);
+const LOOKS = new Set(['head-changed', 'run-started', 'run-completed', 'merge-group']);
 
 function groupTasks(requests: readonly WorkRequest[]): WorkRequest[][] {
   const keyOf = ({ id, kind, payload }: WorkRequest): string => (LOOKS.has(kind) ? JSON.stringify(payload) : String(id));

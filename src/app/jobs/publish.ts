@@ -17,6 +17,7 @@ import { type PullRequest, readPullRequest } from '../../github/pull-requests.ts
 import type { ShownFinding } from '../../model/acknowledgement.ts';
 import type { Lang } from '../../model/lang.ts';
 import { type Finding, Report } from '../../model/report.ts';
+import { type AwaitedJob, withAwaitedNote } from '../../render/awaited.ts';
 import { renderCheck } from '../../render/check.ts';
 import { renderComment } from '../../render/comment.ts';
 import { renderJobsCheck, renderJobsComment } from '../../render/jobs.ts';
@@ -381,6 +382,30 @@ function detailsOf(pages: ReadonlyMap<Report, string>): { detailsUrl?: string } 
   const [first] = pages;
   const [, url] = [...pages].find(([{ gate }]) => gate?.outcome === 'fail') ?? first ?? [];
   return url === undefined ? {} : { detailsUrl: url };
+}
+
+/** The comment of several jobs: which of them have arrived for a newer commit, and which are awaited. Its figures stay those it has. */
+export async function noteAwaited(
+  deps: Dependencies,
+  target: Target,
+  pull: PullRequest,
+  lang: Lang,
+  awaited: readonly AwaitedJob[],
+): Promise<void> {
+  const { repository, installationId } = target;
+  await deps.store.database.exclusively(`comment/${repository.id}/${pull.number}`, async () => {
+    const state = await deps.store.pullRequests.find(repository.id, pull.number);
+    if (state === null || state.commentId === null || state.reportedSha === null || state.reportedSha === pull.headSha) return;
+    const octokit = await deps.github.client(installationId, repository, PERMISSIONS.publish);
+    const app = await deps.github.identity();
+    const [comment] = await listOwnComments(octokit, repository, pull.number, app, COMMENT_MARKER);
+    const [, line] = comment?.body.split('\n', 2) ?? [];
+    if (comment?.id !== state.commentId || !/ jobs=/.test(line ?? '') || !line?.includes(` sha=${state.reportedSha} `)) return;
+    const body = withAwaitedNote(comment.body, awaited, state.reportedSha, pull.headSha, lang);
+    if (body === comment.body) return;
+    await applyComment(octokit, repository, pull.number, [{ op: 'update', id: comment.id, body }]);
+    await deps.store.pullRequests.put({ ...state, bodyHash: hashBody(body) });
+  });
 }
 
 function annotatableIn(source: ReadonlyMap<string, string>): (path: string, line: number) => boolean {

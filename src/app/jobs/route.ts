@@ -11,6 +11,7 @@ export interface Routed {
 export function routeTask(task: Exclude<Task, { kind: 'installation' | 'repositories-removed' }>): Routed {
   const { installationId, repository } = task;
   switch (task.kind) {
+    case 'run-started':
     case 'run-completed':
       return { subject: subjectOf.run(repository, task.run.id, task.run.attempt), kind: task.kind, payload: { task } };
     case 'head-changed':
