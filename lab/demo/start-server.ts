@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import type { LoopbackGitHub } from '../loopback-github/index.ts';
 import type { FromServer } from './server.ts';
@@ -17,8 +18,20 @@ const LOG_CHARACTERS = 20_000;
 /** A server that does not end within this time is ended. */
 const STOP_MS = 20_000;
 
+/** The address of the App stands in its links, so it must be known before it listens. */
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
 /** Starts the App against a GitHub on this machine, with an embedded store in a folder. */
 export async function startServer(hub: LoopbackGitHub, dataDir: string): Promise<AppServer> {
+  const port = await freePort();
   const env: Record<string, string> = {
     PATH: process.env.PATH ?? '',
     APP_ID: String(hub.app.id),
@@ -27,7 +40,8 @@ export async function startServer(hub: LoopbackGitHub, dataDir: string): Promise
     GHE_HOST: new URL(hub.apiUrl).host,
     GHE_PROTOCOL: 'http',
     HOST: '127.0.0.1',
-    PORT: '0',
+    PORT: String(port),
+    NPU_ADVISOR_PUBLIC_URL: `http://127.0.0.1:${port}`,
     NPU_ADVISOR_DATA_DIR: dataDir,
     NPU_ADVISOR_ARTIFACT_HOSTS: new URL(hub.blobUrl).host,
     NPU_ADVISOR_DRAIN_S: '2',

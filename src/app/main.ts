@@ -39,7 +39,7 @@ export interface RunningWorker {
 const ANSWER_MS = 5000;
 const PROBLEM_REUSE_MS = 1000;
 /** For a page somebody waits a little longer. */
-const PAGE_MS = 15_000;
+const PAGE_MS = 30_000;
 
 interface WorkThread {
   wake(): void;

@@ -719,6 +719,16 @@ export const WORDS = {
     en: 'The timeline needs scripts; everything else reads without them.',
     zh: '时间线需要脚本，其余内容无需脚本。',
   },
+  'html.served': {
+    en: 'Pull request {pr:num}, commit {sha:code}. Until the link expires, anyone who has it can read this page.',
+    zh: 'PR {pr:num}，提交 {sha:code}。链接到期前，持有链接的人均可查看本页。',
+  },
+  'html.left': {
+    en: 'Left out of this page for its size: {parts:text}. `npu-advise analyze PATH --format html` shows all of it.',
+    zh: '因体积限制，本页未包含：{parts:text}。可用 `npu-advise analyze PATH --format html` 查看全部内容。',
+  },
+  'html.left.timeline': { en: 'timeline', zh: '时间线' },
+  'html.left.charts': { en: 'charts', zh: '图表' },
   'html.timeline.left': {
     en: 'Not in this file: {ranks:int} ranks and {steps:int} steps; MindStudio shows them from the profile.',
     zh: '本文件未包含 {ranks:int} 张卡与 {steps:int} 个迭代；可用 MindStudio 从 profile 查看。',

@@ -224,7 +224,12 @@ async function makeReport(
   const judged = ofJob(Report.parse({ ...of, gate: of.gate ?? evaluateGate(of, config.gate) }), settings.name);
   const said = isWord ? { ...judged, notes: [...judged.notes, attachedNote(artifacts, headSha, config.lang)] } : judged;
   const report = await withHistory(profiles, comparing, compared, said);
-  await deps.store.reports.put({ key, repoId: target.repository.id, pr, sha: headSha, json: JSON.stringify(report) });
+  const kept = { key, repoId: target.repository.id, pr, sha: headSha };
+  const isKept = await deps.store.reports.put({ ...kept, json: JSON.stringify(report) });
+  if (!isKept && 'timeline' in report.views) {
+    const { timeline: _, ...views } = report.views;
+    await deps.store.reports.put({ ...kept, json: JSON.stringify({ ...report, views }) });
+  }
   const origin = `pull-request/${pr}/${originOf(candidate)}`;
   await record(
     deps,
@@ -313,7 +318,8 @@ async function fetchAndAnalyse(
         partial,
         baseline: baseline === null ? [] : await writeBaseline(deps.store.profiles, baseline, folder),
         keep,
-        options: { lang, thresholds, disabledRules, gate, job },
+        // The details page shows where in time the causes are.
+        options: { lang, thresholds, disabledRules, gate, job, timeline: deps.links !== null },
         source,
       },
       {

@@ -24,6 +24,7 @@ export async function sweep(deps: Dependencies): Promise<void> {
     await store.requests.add({ subject, kind: 'overdue', origin: `${check.sha}@${check.deadlineAt}`, payload });
   }
   await reopenEnded(deps);
+  await renewLinks(deps);
   // The table of requests is the truth; a wake-up that was lost with a process is made up for here.
   for (const subject of await store.requests.pendingSubjects(BATCH)) await queue.pokeIfIdle(subject);
 }
@@ -54,6 +55,29 @@ async function reopenEnded({ store, queue, now }: Dependencies): Promise<void> {
   await store.marks.write(LOOKED, now());
 }
 
+/** Since which day links have been looked at whether they end, ms. */
+const LINKS_LOOKED = 'links-looked-at';
+const RENEW_DAYS = 4;
+
+/** Once a day: pull requests whose comment links to a page that soon opens no more say again what they say, with a new link. */
+async function renewLinks({ store, queue, now, links }: Dependencies): Promise<void> {
+  if (links === null) return;
+  const today = dateOf(now());
+  const looked = await store.marks.read(LINKS_LOOKED);
+  if (looked !== null && dateOf(looked) >= today) return;
+  for (const { repoId, owner, repo, pr, installationId, sha } of await store.pages.ending(
+    now() + Math.min(RENEW_DAYS * DAY, links.lifetimeMs / 2),
+  )) {
+    const repository = { id: repoId, owner, name: repo };
+    const subject = subjectOf.pullRequest(repository, pr);
+    const common = { kind: 'analyse', installationId, repository, pr, headSha: sha, run: null, wanted: null, commentId: null };
+    const payload = { ...common, isAsked: false, mayReuse: true };
+    await store.requests.add({ subject, kind: 'analyse', origin: `link@${today}`, payload });
+    await queue.poke(subject);
+  }
+  await store.marks.write(LINKS_LOOKED, now());
+}
+
 /** Forgets what is old. */
 export async function prune(deps: Dependencies): Promise<void> {
   const before = (table: Parameters<typeof keepDays>[0]): number => deps.now() - keepDays(table) * DAY;
@@ -64,6 +88,7 @@ export async function prune(deps: Dependencies): Promise<void> {
   await deps.store.checks.prune(before('check_runs'));
   await deps.store.pullRequests.prune(before('pull_requests'));
   await deps.store.reports.prune(before('reports'), KEEP_REPORTS);
+  await deps.store.pages.prune(deps.now(), KEEP_REPORTS);
   await deps.store.profiles.prune({
     olderThan: before('profiles'),
     keep: KEEP_PROFILES,

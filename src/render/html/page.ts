@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { Lang } from '../../model/lang.ts';
 import type { Report } from '../../model/report.ts';
 import { LOCAL_PLACES, type Places } from '../details.ts';
 import { verdictSentence } from '../standing.ts';
@@ -19,25 +20,52 @@ import { verdictSection } from './verdict.ts';
 const FOLDER = new URL('../../../templates/', import.meta.url);
 const STYLE = readFileSync(new URL('report.css', FOLDER), 'utf8');
 const SCRIPTS = ['report-page.js', 'report-timeline.js'].map((name) => readFileSync(new URL(name, FOLDER), 'utf8'));
-const HASHES = SCRIPTS.map((script) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`).join(' ');
+const hashOf = (content: string): string => `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
 
-const POLICY = `default-src 'none'; script-src ${HASHES}; style-src 'unsafe-inline'; img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'`;
+/** Widths of bars are attributes; what else styles or runs is known by its hash. Browsers that do not tell attributes apart use `style-src`. */
+export const PAGE_POLICY = `default-src 'none'; script-src ${SCRIPTS.map(hashOf).join(' ')}; style-src 'unsafe-inline'; style-src-elem ${hashOf(STYLE)}; style-src-attr 'unsafe-inline'; img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'`;
+
+/** Where a page stands that is served and no file. */
+export interface PageContext {
+  readonly pr: number;
+  readonly sha: string;
+  /** Page of the repository that holds `sha`; null: no links to code. */
+  readonly htmlBase: string | null;
+  readonly fromFork: boolean;
+  /** Parts that are not in the page for its size. */
+  readonly leftOut: readonly ('timeline' | 'charts')[];
+}
+
+function leftOutNote(context: PageContext | null, lang: Lang): Markup | null {
+  if (context === null || context.leftOut.length === 0) return null;
+  const parts = context.leftOut.map((part) => word(`html.left.${part}`, lang));
+  return html`<p class="none" role="note">${prose(word('html.left', lang, { parts: parts.join(lang === 'en' ? ', ' : '、') }))}</p>`;
+}
+
+function standsAt(context: PageContext | null, lang: Lang): Markup | null {
+  if (context === null) return null;
+  const said = [
+    ...(context.fromFork ? [word('footer.fork', lang)] : []),
+    word('html.served', lang, { pr: context.pr, sha: context.sha.slice(0, 7) }),
+  ];
+  return html` · ${prose(said.join(' · '))}`;
+}
 
 const SECTIONS = ['verdict', 'causes', 'step', 'idle', 'ranks', 'operators', 'timeline', 'comparison', 'memory', 'checks'] as const;
 
 /** The report as one page that needs nothing else: no request leaves it, and every figure is there without scripts. */
-export function renderHtml(report: Report, places: Places = LOCAL_PLACES): string {
+export function renderHtml(report: Report, places: Places = LOCAL_PLACES, context: PageContext | null = null): string {
   const { lang } = report;
   const title = `${verdictSentence(report).replaceAll('`', '')} · NPU Advisor`;
   const nav = SECTIONS.map((id) => html`<li><a href="#${text(id)}">${prose(word(`html.nav.${id}`, lang))}</a></li>`);
   const page = html`<!doctype html>
 <html lang="${lang === 'zh' ? html`zh-Hans` : html`en`}">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta http-equiv="Content-Security-Policy" content="${text(POLICY, 1000)}"><meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer"><title>${text(title, 300)}</title>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta http-equiv="Content-Security-Policy" content="${text(PAGE_POLICY, 1000)}"><meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer"><title>${text(title, 300)}</title>
 <style>${new Markup(STYLE)}</style></head>
 <body>
 <header><a class="skip" href="#verdict">${prose(word('html.skip', lang))}</a><b>NPU Advisor</b><nav aria-label="${text(word('html.nav', lang))}"><ul>${nav}</ul></nav><button type="button" id="theme" hidden>${prose(word('html.theme', lang))}</button></header>
 <main>
-${verdictSection(report)}
+${leftOutNote(context, lang)}${verdictSection(report)}
 ${causesSection(report, places)}
 ${stepSection(report)}
 ${idleSection(report)}
@@ -48,7 +76,7 @@ ${comparedSection(report)}
 ${memorySection(report)}
 ${checksSection(report, places)}
 </main>
-<footer class="dim">${prose(word('detail.tool', lang, { version: report.tool.version }))}</footer>
+<footer class="dim">${prose(word('detail.tool', lang, { version: report.tool.version }))}${standsAt(context, lang)}</footer>
 ${SCRIPTS.map(
   (script) => html`<script>${new Markup(script)}</script>
 `,
