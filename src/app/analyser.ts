@@ -12,7 +12,7 @@ async function openArchive(path: string, isPartial: boolean): Promise<ProfileSou
   try {
     return await openSource(path, undefined, isPartial ? wantedFiles : null);
   } catch (error) {
-    if (error instanceof AdviseError) throw new AdviseError(`${ARCHIVE_ERROR}${error.code}`, error.message, error.hint, { cause: error });
+    if (error instanceof AdviseError) throw AdviseError.from(`${ARCHIVE_ERROR}${error.code}`, error.told, { cause: error });
     throw error;
   }
 }
@@ -63,7 +63,7 @@ const analyseWith: AnalyseArtifact = async (request, { onProgress, signal, onNam
       signal,
     });
     // Importers put what they cannot open into the list of inputs; a file that only was not fetched is no damage of the upload.
-    const missed = report.inputs.find((input) => input.note.includes('was not fetched'));
+    const missed = report.inputs.find((input) => /was not fetched|未下载/.test(input.note));
     if (missed !== undefined && request.partial.length > 0) throw new AdviseError(NOT_FETCHED, missed.note, missed.path);
     const facts = (kept as (() => Buffer | null) | null)?.() ?? null;
     if (keep && facts !== null) await writeFile(keep.path, facts, { mode: 0o600 });

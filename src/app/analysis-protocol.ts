@@ -1,3 +1,4 @@
+import type { AdviseError } from '../base/errors.ts';
 import type { EngineOptions } from '../engine/analyse.ts';
 import type { Report } from '../model/report.ts';
 import type { WantedParts } from '../sources/index.ts';
@@ -22,9 +23,18 @@ export interface AnalysisRequest {
 /** Texts of files that the stacks of a profile name. */
 export type NamedFiles = readonly (readonly [path: string, text: string])[];
 
+/** A portion of a large job, to be read down to the facts of its ranks. */
+export interface DigestRequest {
+  readonly paths: readonly string[];
+  readonly partial: readonly string[];
+  /** Where the gzipped facts.json goes. */
+  readonly out: { readonly path: string; readonly maxBytes: number };
+}
+
 /** A task of the analysis process. `parts`: of zips on disk of which only the directory is there, what an analysis will want. */
 export type AnalysisTask =
   | { readonly kind: 'analyse'; readonly request: AnalysisRequest }
+  | { readonly kind: 'digest'; readonly request: DigestRequest }
   | { readonly kind: 'parts'; readonly paths: readonly string[] };
 
 /** What the parent answers to `named`. */
@@ -35,7 +45,7 @@ export interface NamedAnswer {
 
 export type PartsAnswer =
   | { readonly ok: true; readonly parts: WantedParts }
-  | { readonly ok: false; readonly code: string; readonly message: string; readonly hint: string };
+  | { readonly ok: false; readonly code: string; readonly told: AdviseError['told'] };
 
 export interface AnalysisProgress {
   readonly phase: 'read' | 'diagnose';
@@ -61,9 +71,10 @@ export type AnalysisMessage =
   | { readonly type: 'started' }
   | { readonly type: 'progress'; readonly progress: AnalysisProgress }
   | { readonly type: 'report'; readonly report: Report }
+  | { readonly type: 'digested' }
   | { readonly type: 'named'; readonly frames: readonly string[] }
   | { readonly type: 'parts'; readonly answers: readonly PartsAnswer[] }
-  | { readonly type: 'refused'; readonly code: string; readonly message: string; readonly hint: string }
+  | { readonly type: 'refused'; readonly code: string; readonly told: AdviseError['told'] }
   | { readonly type: 'defect'; readonly message: string; readonly stack: string };
 
 /** Codes of errors about the upload itself begin with this. */

@@ -10,6 +10,7 @@ import {
   type AnalysisProgress,
   type AnalysisRequest,
   type AnalysisTask,
+  type DigestRequest,
   type NamedAnswer,
   type NamedFiles,
   OUT_OF_MEMORY,
@@ -33,6 +34,8 @@ export interface AnalysisHooks {
 /** The analysis process, started anew for each task. Whatever reads foreign bytes happens in it. */
 export interface AnalysisRunner {
   analyse(request: AnalysisRequest, hooks: AnalysisHooks): Promise<Report>;
+  /** Reads a portion of a job into a file of facts. */
+  digest(request: DigestRequest, hooks: AnalysisHooks): Promise<void>;
   /** What must be fetched of zips of which only the directory is on disk. */
   parts(paths: readonly string[], hooks: AnalysisHooks): Promise<readonly PartsAnswer[]>;
 }
@@ -59,6 +62,7 @@ function residentMb(pid: number): number {
 /** Files and folders a task is about. */
 function givenIn(task: AnalysisTask): readonly string[] {
   if (task.kind === 'parts') return task.paths;
+  if (task.kind === 'digest') return task.request.paths;
   return [...task.request.paths, ...(task.request.baseline ?? []).map(({ path }) => path)];
 }
 
@@ -110,14 +114,24 @@ function isPath(frame: unknown): boolean {
 function tooLarge(): AdviseError {
   return new AdviseError(
     OUT_OF_MEMORY,
-    'the profile needs more memory than this installation allows',
-    'Upload fewer steps or ranks, or let the operator raise NPU_ADVISOR_ANALYSIS_MEMORY_MB.',
+    { en: 'the profile needs more memory than this installation allows', zh: '分析这份 profile 所需的内存超过此处的限制' },
+    {
+      en: 'Upload fewer steps or ranks, or let the operator raise NPU_ADVISOR_ANALYSIS_MEMORY_MB.',
+      zh: '减少上传的迭代或卡，或由运维人员调大 NPU_ADVISOR_ANALYSIS_MEMORY_MB。',
+    },
   );
 }
 
 function tooSlow(timeoutMs: number): AdviseError {
-  const hint = 'Upload fewer steps or ranks, or let the operator raise NPU_ADVISOR_ANALYSIS_TIMEOUT_S.';
-  return new AdviseError('analysis-timeout', `the analysis took longer than ${Math.round(timeoutMs / 1000)} s`, hint);
+  const seconds = Math.round(timeoutMs / 1000);
+  return new AdviseError(
+    'analysis-timeout',
+    { en: `the analysis took longer than ${seconds} s`, zh: `分析时间超过 ${seconds} s` },
+    {
+      en: 'Upload fewer steps or ranks, or let the operator raise NPU_ADVISOR_ANALYSIS_TIMEOUT_S.',
+      zh: '减少上传的迭代或卡，或由运维人员调大 NPU_ADVISOR_ANALYSIS_TIMEOUT_S。',
+    },
+  );
 }
 
 /**
@@ -207,7 +221,7 @@ export function createAnalysisRunner(analyser: string, limits: AnalysisLimits, s
             return;
           }
           case 'refused':
-            return fail(message.code === OUT_OF_MEMORY ? tooLarge() : new AdviseError(message.code, message.message, message.hint));
+            return fail(message.code === OUT_OF_MEMORY ? tooLarge() : AdviseError.from(message.code, message.told));
           case 'defect':
             return fail(Object.assign(new Error(`the analysis failed: ${message.message}`), { stack: message.stack }));
           default: {
@@ -227,6 +241,9 @@ export function createAnalysisRunner(analyser: string, limits: AnalysisLimits, s
   return {
     analyse: (request, hooks) =>
       run({ kind: 'analyse', request }, hooks, limits.timeoutMs, (message) => (message.type === 'report' ? message.report : undefined)),
+    digest: async (request, hooks) => {
+      await run({ kind: 'digest', request }, hooks, limits.timeoutMs, (message) => (message.type === 'digested' ? true : undefined));
+    },
     parts: (paths, hooks) =>
       run({ kind: 'parts', paths }, hooks, Math.min(PARTS_TIMEOUT_MS, limits.timeoutMs), (message) =>
         message.type === 'parts' ? message.answers : undefined,

@@ -37,6 +37,12 @@ async function work(task: AnalysisTask): Promise<void> {
       await send({ type: 'parts', answers: await partsOf(task.paths) });
       return;
     }
+    if (task.kind === 'digest') {
+      const { digestUpload } = await import('./digest-upload.ts');
+      await digestUpload(task.request, (progress) => void send({ type: 'progress', progress }));
+      await send({ type: 'digested' });
+      return;
+    }
     const module = (await import(process.argv[2]!)) as { analyseArtifact: AnalyseArtifact };
     let lastSent = 0;
     let phase = '';
@@ -53,11 +59,11 @@ async function work(task: AnalysisTask): Promise<void> {
     await send({ type: 'report', report });
   } catch (error) {
     if (error instanceof AdviseError || (error instanceof Error && error.name === 'AdviseError')) {
-      const { code, message, hint } = error as AdviseError;
-      await send({ type: 'refused', code, message, hint });
+      const { code, told } = error as AdviseError;
+      await send({ type: 'refused', code, told });
     } else if (error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY') {
       // A reading thread has a heap of its own.
-      await send({ type: 'refused', code: OUT_OF_MEMORY, message: error.message, hint: '' });
+      await send({ type: 'refused', code: OUT_OF_MEMORY, told: new AdviseError(OUT_OF_MEMORY, error.message, '').told });
     } else {
       await send({ type: 'defect', message: messageOf(error), stack: error instanceof Error ? (error.stack ?? '') : '' });
     }

@@ -22,7 +22,14 @@ export async function exportHistory(env: Environment, options: ExportOptions, wr
   const databaseUrl = env.DATABASE_URL?.trim() || null;
   const dataDir = resolve(env.NPU_ADVISOR_DATA_DIR?.trim() || defaultOf('NPU_ADVISOR_DATA_DIR'));
   if (databaseUrl === null && !existsSync(join(dataDir, 'pglite')))
-    throw new AdviseError('no-store', `there is no store in ${dataDir}`, 'Set NPU_ADVISOR_DATA_DIR or DATABASE_URL as for the server.');
+    throw new AdviseError(
+      'no-store',
+      { en: `there is no store in ${dataDir}`, zh: `${dataDir} 中没有存储数据` },
+      {
+        en: 'Set NPU_ADVISOR_DATA_DIR or DATABASE_URL as for the server.',
+        zh: '将 NPU_ADVISOR_DATA_DIR 或 DATABASE_URL 设为与服务器相同。',
+      },
+    );
   // The embedded store has one owner; with PostgreSQL the server may go on.
   const lock = databaseUrl === null ? lockFolder(dataDir) : null;
   try {
@@ -44,7 +51,12 @@ export async function writeHistory(
   write: (text: string) => void,
 ): Promise<void> {
   const format = FORMATS[wanted];
-  if (format === undefined) throw new AdviseError('usage', `there is no format ${wanted}`, 'Use --format json or csv.');
+  if (format === undefined)
+    throw new AdviseError(
+      'usage',
+      { en: `there is no format ${wanted}`, zh: `没有名为 ${wanted} 的格式` },
+      { en: 'Use --format json or csv.', zh: '使用 --format json 或 csv。' },
+    );
   const names = new Map((await store.repositories.list()).map(({ repoId, owner, name }) => [repoId, `${owner}/${name}`]));
   const repoId = repository === null ? undefined : idOf(repository, names);
   write(format.head);
@@ -65,8 +77,11 @@ function idOf(repository: string, names: ReadonlyMap<number, string>): number {
   if (found !== undefined) return found[0];
   throw new AdviseError(
     'usage',
-    `nothing is kept of ${repository}`,
-    'Give owner/name as the App last saw it, or the number of the repository.',
+    { en: `nothing is kept of ${repository}`, zh: `没有保存 ${repository} 的数据` },
+    {
+      en: 'Give owner/name as the App last saw it, or the number of the repository.',
+      zh: '给出 App 最近一次见到的 owner/name，或仓库的编号。',
+    },
   );
 }
 

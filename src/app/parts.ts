@@ -11,8 +11,7 @@ export async function partsOf(paths: readonly string[]): Promise<PartsAnswer[]> 
       answers.push({ ok: true, parts: await wantedParts(path, wantedFiles) });
     } catch (error) {
       if (!(error instanceof AdviseError)) throw error;
-      const { code, message, hint } = error;
-      answers.push({ ok: false, code, message, hint });
+      answers.push({ ok: false, code: error.code, told: error.told });
     }
   }
   return answers;

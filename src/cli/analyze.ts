@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { AdviseError, messageOf } from '../base/errors.ts';
+import { AdviseError, saidIn } from '../base/errors.ts';
 import { analyse, type EngineOptions } from '../engine/analyse.ts';
 import { LANGS, type Lang } from '../model/lang.ts';
 import type { Report } from '../model/report.ts';
@@ -8,9 +8,10 @@ import { renderMarkdown } from '../render/markdown.ts';
 import { renderSarif } from '../render/sarif.ts';
 import { renderText } from '../render/text.ts';
 import { folderSourceTree } from '../source/folder-source-tree.ts';
-import { openSource, type ProfileSource } from '../sources/index.ts';
+import { openSource, type ProfileSource, reasonOf } from '../sources/index.ts';
 import { loadConfig } from './load-config.ts';
 import { progressBar } from './progress.ts';
+import { notKnown } from './usage.ts';
 
 export interface AnalyzeOptions {
   readonly source?: string;
@@ -24,9 +25,9 @@ export interface AnalyzeOptions {
 const FORMATS = ['text', 'json', 'md', 'html', 'sarif'] as const;
 type Format = (typeof FORMATS)[number];
 
-function oneOf<T extends string>(what: string, value: string, allowed: readonly T[]): T {
+function oneOf<T extends string>(what: 'format' | 'language', value: string, allowed: readonly T[]): T {
   const found = allowed.find((a) => a === value);
-  if (found === undefined) throw new AdviseError('usage', `${what} "${value}" is not known`, `Use one of: ${allowed.join(', ')}.`);
+  if (found === undefined) throw notKnown(what, value, allowed);
   return found;
 }
 
@@ -47,7 +48,11 @@ export async function diagnose(
   extras: Pick<EngineOptions, 'timeline'> = {},
 ): Promise<Report> {
   if (paths.length === 0 && options.source === undefined)
-    throw new AdviseError('usage', 'no profile was given', 'Name a profile, or a repository with --source.');
+    throw new AdviseError(
+      'usage',
+      { en: 'no profile was given', zh: '没有给出 profile' },
+      { en: 'Name a profile, or a repository with --source.', zh: '给出 profile，或用 --source 给出仓库。' },
+    );
   const config = await loadConfig(options.config);
   const lang = options.lang === undefined ? config.lang : oneOf<Lang>('language', options.lang, LANGS);
   const source = options.source === undefined ? null : folderSourceTree(options.source);
@@ -82,9 +87,13 @@ export async function save(file: string, text: string): Promise<void> {
   try {
     await writeFile(file, text);
   } catch (error) {
-    throw new AdviseError('not-written', `${file} cannot be written (${messageOf(error)})`, 'Give a file in a folder that exists.', {
-      cause: error,
-    });
+    const why = reasonOf(error);
+    throw new AdviseError(
+      'not-written',
+      { en: `${file} cannot be written (${saidIn(why, 'en')})`, zh: `无法写入 ${file}（${saidIn(why, 'zh')}）` },
+      { en: 'Give a file in a folder that exists.', zh: '给出的文件须位于已存在的目录。' },
+      { cause: error },
+    );
   }
 }
 

@@ -12,10 +12,7 @@ export async function digest(paths: readonly string[], out: string, lang: Lang):
   const bar = progressBar(process.stderr, lang);
   try {
     for (const path of paths) sources.push(await openSource(path));
-    const { ranks, ...upload } = await collectRanks(sources, {
-      lang,
-      onBytes: (done, total) => bar.update({ phase: 'read', done, total }),
-    });
+    const { ranks, ...upload } = await collectRanks(sources, { onBytes: (done, total) => bar.update({ phase: 'read', done, total }) });
     bar.done();
     const json = factsToJson(ranks, upload);
     await writeFile(out, json);

@@ -6,13 +6,18 @@ import { type Config, DEFAULT_CONFIG } from '../config/schema.ts';
 import type { L10n, Lang } from '../model/lang.ts';
 import { workflowCommand } from '../render/workflow-command.ts';
 import { RULES } from '../rules/index.ts';
+import { notKnown } from './usage.ts';
 
 /** Rule ids with the names of their options, for checking thresholds. */
 export const RULE_CATALOG: ReadonlyMap<string, readonly string[]> = new Map(RULES.map((r) => [r.id, Object.keys(r.options)]));
 
 async function readConfig(file: string): Promise<string> {
   return readFile(file, 'utf8').catch(() => {
-    throw new AdviseError('config-not-found', `${file} cannot be read`, 'Give the path of an npu-advisor.yml.');
+    throw new AdviseError(
+      'config-not-found',
+      { en: `${file} cannot be read`, zh: `无法读取 ${file}` },
+      { en: 'Give the path of an npu-advisor.yml.', zh: '给出 npu-advisor.yml 的路径。' },
+    );
   });
 }
 
@@ -26,9 +31,13 @@ export async function loadConfig(file: string | undefined): Promise<Config> {
   const parsed = parseConfig(await readConfig(file), file, RULE_CATALOG);
   if (parsed.ok) return parsed.value;
   const first = parsed.problems[0]!;
-  const more = parsed.problems.length > 1 ? ` (and ${parsed.problems.length - 1} more)` : '';
-  const message = `${placeOf(first)}: ${first.message.en}${more}`;
-  throw new AdviseError('config-invalid', message, 'Run npu-advise config validate for the whole list.');
+  const rest = parsed.problems.length - 1;
+  const more = rest > 0 ? { en: ` (and ${rest} more)`, zh: `（另有 ${rest} 处）` } : { en: '', zh: '' };
+  throw new AdviseError(
+    'config-invalid',
+    { en: `${placeOf(first)}: ${first.message.en}${more.en}`, zh: `${placeOf(first)}：${first.message.zh}${more.zh}` },
+    { en: 'Run npu-advise config validate for the whole list.', zh: '执行 npu-advise config validate 查看全部问题。' },
+  );
 }
 
 export interface ValidateOptions {
@@ -47,7 +56,7 @@ export async function validateConfig(
   files: readonly string[],
   { format, lang }: ValidateOptions,
 ): Promise<{ readonly out: string; readonly code: number }> {
-  if (!FORMATS.includes(format)) throw new AdviseError('usage', `format "${format}" is not known`, `Use one of: ${FORMATS.join(', ')}.`);
+  if (!FORMATS.includes(format)) throw notKnown('format', format, FORMATS);
   const parsed = await parseChain(files);
   if (format === 'json') {
     const problems = parsed.ok
@@ -58,9 +67,15 @@ export async function validateConfig(
   if (!parsed.ok && format === 'github')
     return { out: parsed.problems.map((problem) => `${annotation(problem, lang)}\n`).join(''), code: 2 };
   if (!parsed.ok) {
-    const said = parsed.problems.map((problem) => `${placeOf(problem)}: ${problem.message[lang]}`);
-    const hint: L10n = { en: 'Keys and values are listed in docs/config.md', zh: '可用的键与取值见 docs/config.md' };
-    throw new AdviseError('config-invalid', said.join('; '), `${hint[lang]}.`);
+    const { problems } = parsed;
+    throw new AdviseError(
+      'config-invalid',
+      {
+        en: problems.map((problem) => `${placeOf(problem)}: ${problem.message.en}`).join('; '),
+        zh: problems.map((problem) => `${placeOf(problem)}：${problem.message.zh}`).join('；'),
+      },
+      { en: 'Keys and values are listed in docs/config.md.', zh: '可用的键与取值见 docs/zh/config.md。' },
+    );
   }
   return { out: `${said(files, parsed.value, lang)}\n`, code: 0 };
 }

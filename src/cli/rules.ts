@@ -4,6 +4,7 @@ import { nearestName } from '../config/nearest.ts';
 import type { Lang } from '../model/lang.ts';
 import type { Rule } from '../model/rule.ts';
 import { RULES } from '../rules/index.ts';
+import { notKnown } from './usage.ts';
 
 /** `npu-advise rules`. */
 export function listRules(format: string, lang: Lang): string {
@@ -24,7 +25,7 @@ export function listRules(format: string, lang: Lang): string {
     }));
     return `${JSON.stringify(list, null, 2)}\n`;
   }
-  if (format !== 'text') throw new AdviseError('usage', `format "${format}" is not known`, 'Use one of: text, json.');
+  if (format !== 'text') throw notKnown('format', format, ['text', 'json']);
   const width = Math.max(...RULES.map((r) => r.id.length));
   return `${RULES.map((r) => `${r.id.padEnd(width)}  ${r.category.padEnd(13)}  ${r.title[lang]}`).join('\n')}\n`;
 }
@@ -37,7 +38,13 @@ export async function explainRule(id: string, lang: Lang): Promise<string> {
       id,
       RULES.map((r) => r.id),
     );
-    throw new AdviseError('unknown-rule', `there is no rule "${id}"`, near === null ? 'See npu-advise rules.' : `Did you mean ${near}?`);
+    throw new AdviseError(
+      'unknown-rule',
+      { en: `there is no rule "${id}"`, zh: `没有名为「${id}」的检查项` },
+      near === null
+        ? { en: 'See npu-advise rules.', zh: '用 npu-advise rules 查看全部检查项。' }
+        : { en: `Did you mean ${near}?`, zh: `是否指 ${near}。` },
+    );
   }
   const folder = lang === 'en' ? 'docs/rules' : 'docs/zh/rules';
   const doc = await readFile(new URL(`../../${folder}/${id}.md`, import.meta.url), 'utf8').catch(() => null);

@@ -82,7 +82,6 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
   } = isSourceOnly(input)
     ? NO_RANKS
     : await collectRanks(input.sources, {
-        lang: options.lang,
         onBytes: (done, total, ranks) => input.onProgress?.({ phase: 'read', done, total, ranks }),
         signal: input.signal,
       });
@@ -90,7 +89,7 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
 
   const batch = { globalBatchSize: options.job?.global_batch_size ?? null, sequenceLength: options.job?.sequence_length ?? null };
   const given = input.baseline ?? [];
-  const baseline = given.length === 0 ? null : await readBaseline(given, { lang: options.lang, batch, signal: input.signal });
+  const baseline = given.length === 0 ? null : await readBaseline(given, { batch, signal: input.signal });
 
   input.onProgress?.({ phase: 'diagnose', done: 0, total: 1 });
   const job = jobFacts(usable, otherRanks, { batch, ...comparing(baseline, options) });

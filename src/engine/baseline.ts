@@ -8,7 +8,6 @@ import { readGpuTrace } from '../importers/gpu-trace/index.ts';
 import { findCaptures } from '../importers/index.ts';
 import type { JobComparison } from '../model/comparison.ts';
 import type { GpuFacts } from '../model/gpu-facts.ts';
-import type { Lang } from '../model/lang.ts';
 import type { ProfileSource } from '../sources/source.ts';
 import { collectRanks } from './collect-ranks.ts';
 
@@ -28,7 +27,6 @@ export interface Baseline {
 }
 
 interface ReadOptions {
-  readonly lang: Lang;
   readonly batch: GivenBatch | null;
   readonly signal: AbortSignal | undefined;
 }
@@ -47,8 +45,12 @@ export async function readBaseline(given: readonly BaselineSource[], options: Re
       else runs.push({ label, job: await jobOf(sources, options), isOneOfMany });
     } catch (error) {
       if (!(error instanceof AdviseError)) throw error;
-      const message = options.lang === 'zh' ? `基线 ${label}：${error.message}` : `baseline ${label}: ${error.message}`;
-      throw new AdviseError(error.code, message, error.hint, { cause: error });
+      const { en, zh } = error.told;
+      const told = {
+        en: { ...en, message: `baseline ${label}: ${en.message}` },
+        zh: { ...zh, message: `基线 ${label}：${zh.message}` },
+      };
+      throw AdviseError.from(error.code, told, { cause: error });
     }
   }
   if (runs.length === 0) {
@@ -62,8 +64,8 @@ export async function readBaseline(given: readonly BaselineSource[], options: Re
   return { job: middleRun(runs).job, compare: (job, limits) => compareJobs(job, fitting(job), limits) };
 }
 
-async function jobOf(sources: readonly ProfileSource[], { lang, batch, signal }: ReadOptions): Promise<JobFacts> {
-  const { ranks, otherRanks } = await collectRanks(sources, { lang, onBytes: () => {}, signal });
+async function jobOf(sources: readonly ProfileSource[], { batch, signal }: ReadOptions): Promise<JobFacts> {
+  const { ranks, otherRanks } = await collectRanks(sources, { onBytes: () => {}, signal });
   return jobFacts(ranks, otherRanks, { batch });
 }
 

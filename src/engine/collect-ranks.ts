@@ -11,7 +11,7 @@ import {
 import type { InputRecord } from '../model/capture.ts';
 import type { RankFacts, UploadFacts } from '../model/facts.ts';
 import { type Digest, digestFromJson, looksLikeFacts } from '../model/facts-json.ts';
-import type { L10n, Lang, Message } from '../model/lang.ts';
+import type { L10n, Message } from '../model/lang.ts';
 import { type ProfileEntry, type ProfileSource, readWhole } from '../sources/source.ts';
 import { chooseCapture } from './choose-capture.ts';
 import { describeBeside, describeGpu, describeRaw, describeRefused, describeRest, rawNote } from './describe-inputs.ts';
@@ -29,10 +29,11 @@ export interface Count {
 }
 
 export interface CollectOptions {
-  readonly lang: Lang;
   /** Bytes of the files that are read, and ranks that are finished. */
   readonly onBytes: (done: number, total: number, ranks: Count) => void;
   readonly signal?: AbortSignal | undefined;
+  /** More of the same job is read elsewhere: paths are those below the name of the upload. */
+  readonly isOneOfMany?: boolean;
 }
 
 /** Files of no rank that are listed one by one; beyond it the rest is left out of the list. */
@@ -47,7 +48,8 @@ export async function collectRanks(sources: readonly ProfileSource[], options: C
   const rest: ProfileEntry[] = [];
   const digests: Digest[] = [];
   for (const [i, source] of sources.entries()) {
-    const within = sources.length > 1 ? (path: string) => below(labelOf(sources, i), path) : (path: string) => path;
+    const isMany = sources.length > 1 || options.isOneOfMany === true;
+    const within = isMany ? (path: string) => below(labelOf(sources, i), path) : (path: string) => path;
     const renamed = (entry: ProfileEntry): ProfileEntry => ({ ...entry, path: within(entry.path) });
     const found = await findCaptures(source.entries);
     for (const folder of found.folders) folders.push(moved(folder, within));
@@ -71,7 +73,7 @@ export async function collectRanks(sources: readonly ProfileSource[], options: C
   }
   const uploads = digests.map((d) => d.upload).filter((u) => u !== null);
   const digested = digests.flatMap((d) => d.ranks);
-  if (folders.length === 0 && clusters.length === 0 && digested.length === 0) throw nothingToRead(sources, raw, inputs, options.lang);
+  if (folders.length === 0 && clusters.length === 0 && digested.length === 0) throw nothingToRead(sources, raw, inputs);
 
   const total = folders.reduce((sum, f) => sum + filesRead(f).reduce((s, e) => s + e.bytes, 0), 0);
   const onRead = (bytes: number, ranks: number): void =>
@@ -84,7 +86,7 @@ export async function collectRanks(sources: readonly ProfileSource[], options: C
   const usable = chosen.ranks.length > 0 ? chosen.ranks : cluster.ranks;
   const before = uploads.flatMap((u) => u.inputs);
   const said = merged([...before, ...inputs, ...ranks.flatMap((r) => r.inputs), ...cluster.inputs], chosen.inputs);
-  if (usable.length === 0) throw unreadable(ranks, raw, said, options.lang);
+  if (usable.length === 0) throw unreadable(ranks, raw, said);
   const own = [...chosen.notes, ...cluster.notes, ...rawNote(raw, usable), ...usable.flatMap((r) => r.notes)];
   const others = [...uploads.flatMap((u) => u.otherRanks), ...raw.map((c) => c.rank).filter((r) => r !== null)];
   const notes = uploads.length === 0 ? own : once([...uploads.flatMap((u) => u.notes), ...own]);

@@ -2,6 +2,7 @@ import type { RawCapture } from '../importers/index.ts';
 import type { InputRecord } from '../model/capture.ts';
 import type { RankFacts } from '../model/facts.ts';
 import type { L10n, Message } from '../model/lang.ts';
+import { reasonParams } from '../sources/index.ts';
 import type { ProfileEntry, RefusedArchive } from '../sources/source.ts';
 
 /** Files of other tools, or of this one in a state that cannot be read: what they are, and what to do when nothing else is there. */
@@ -77,8 +78,8 @@ export function describeGpu(entry: ProfileEntry): InputRecord {
 }
 
 export function describeRefused(path: string, archive: RefusedArchive): InputRecord {
-  const text: L10n = { en: 'was left closed: {why:code}', zh: '未打开：{why:code}' };
-  return { path, kind: 'archive', bytes: archive.bytes, status: 'refused', note: { text, params: { why: archive.why } } };
+  const text: L10n = { en: 'was left closed: {why:code}', zh: '未打开：{whyZh:code}' };
+  return { path, kind: 'archive', bytes: archive.bytes, status: 'refused', note: { text, params: reasonParams(archive.why) } };
 }
 
 /** Raw data beside an export: one record for all of it. */

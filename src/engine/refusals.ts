@@ -4,7 +4,7 @@ import { sentToCard } from '../facts/job/launched.ts';
 import type { RawCapture } from '../importers/index.ts';
 import type { InputRecord } from '../model/capture.ts';
 import type { RankFacts } from '../model/facts.ts';
-import type { L10n, Lang } from '../model/lang.ts';
+import type { L10n } from '../model/lang.ts';
 import type { ProfileSource } from '../sources/source.ts';
 import { analyseCall, FOREIGN } from './describe-inputs.ts';
 
@@ -24,30 +24,24 @@ const UPLOAD: L10n = {
   zh: '请上传包含 ASCEND_PROFILER_OUTPUT 的 `*_ascend_pt` 目录',
 };
 
+function noteOf({ path, note }: InputRecord): L10n {
+  if (note == null) return UPLOAD;
+  return { en: `${path}: ${say(note, 'en')}`, zh: `${path}：${say(note, 'zh')}` };
+}
+
 /** Nothing in the upload is a profile: says what it is instead, as far as its files tell. */
-export function nothingToRead(
-  sources: readonly ProfileSource[],
-  raw: readonly RawCapture[],
-  inputs: readonly InputRecord[],
-  lang: Lang,
-): AdviseError {
-  const labels = sources.map((s) => s.label).join(', ');
+export function nothingToRead(sources: readonly ProfileSource[], raw: readonly RawCapture[], inputs: readonly InputRecord[]): AdviseError {
+  const labels = sources.map((s) => s.label);
   const refused = inputs.find((i) => i.status === 'refused');
   const foreign = FOREIGN.find((o) => inputs.some((i) => i.kind === o.kind));
   const gpu = inputs.some((i) => i.kind === 'GPU trace') ? GPU : null;
   const known = foreign?.fatal ?? gpu ?? (raw.length > 0 ? rawHint(raw, sources[0]!.label) : null);
-  const what: L10n = { en: `${labels} holds no Ascend profile`, zh: `${labels} 中没有 Ascend profile` };
-  const hint = known === null && refused?.note != null ? `${refused.path}: ${say(refused.note, lang)}` : (known ?? UPLOAD)[lang];
-  return new AdviseError('no-profile', what[lang], hint);
+  const what: L10n = { en: `${labels.join(', ')} holds no Ascend profile`, zh: `${labels.join('、')} 中没有 Ascend profile` };
+  return new AdviseError('no-profile', what, known ?? (refused === undefined ? UPLOAD : noteOf(refused)));
 }
 
 /** There are files of a rank, but nothing in them can be judged: says why, as far as it can be told. */
-export function unreadable(
-  ranks: readonly RankFacts[],
-  raw: readonly RawCapture[],
-  inputs: readonly InputRecord[],
-  lang: Lang,
-): AdviseError {
+export function unreadable(ranks: readonly RankFacts[], raw: readonly RawCapture[], inputs: readonly InputRecord[]): AdviseError {
   const what: L10n = { en: 'the profile files hold nothing that can be used', zh: 'profile 文件中没有可用的数据' };
   const onCpu: L10n = {
     en: 'host operators are here, but not one kernel: the work ran on CPU; check the device of the model and `import torch_npu`',
@@ -67,9 +61,9 @@ export function unreadable(
   };
   const damaged = inputs.find((i) => i.status === 'refused' && i.kind !== 'kernels' && i.kind !== 'step times');
   if (damaged?.note == null && ranks.some((r) => r.hostOps.length > 0))
-    return new AdviseError('no-profile', what[lang], (ranks.some(sentToCard) ? lost : onCpu)[lang]);
-  if (damaged?.note == null && ranks.some((r) => r.opStatistic.length > 0)) return new AdviseError('no-profile', what[lang], totals[lang]);
+    return new AdviseError('no-profile', what, ranks.some(sentToCard) ? lost : onCpu);
+  if (damaged?.note == null && ranks.some((r) => r.opStatistic.length > 0)) return new AdviseError('no-profile', what, totals);
   const first = damaged ?? inputs.find((i) => i.status === 'refused');
-  if (first?.note != null) return new AdviseError('no-profile', what[lang], `${first.path}: ${say(first.note, lang)}`);
-  return new AdviseError('no-profile', what[lang], (raw.length > 0 ? rawHint(raw, '') : again)[lang]);
+  if (first?.note != null) return new AdviseError('no-profile', what, noteOf(first));
+  return new AdviseError('no-profile', what, raw.length > 0 ? rawHint(raw, '') : again);
 }

@@ -158,7 +158,11 @@ export async function downloadArtifact(given: DownloadOptions): Promise<Download
 function checkPointer({ name }: Artifact, head: string): void {
   if (!head.startsWith('version https://git-lfs.github.com/spec/')) return;
   throw new ProfileUnavailable(
-    { kind: 'corrupt', artifact: name, detail: 'it is a pointer of Git LFS, whose files are not fetched' },
+    {
+      kind: 'corrupt',
+      artifact: name,
+      detail: { en: 'it is a pointer of Git LFS, whose files are not fetched', zh: '它是 Git LFS 指针，其文件不会下载' },
+    },
     `${name} is a pointer of Git LFS`,
   );
 }
@@ -166,7 +170,11 @@ function checkPointer({ name }: Artifact, head: string): void {
 function checkDigest({ name, digest }: Artifact, sha256: string): void {
   if (!digest?.startsWith('sha256:') || digest.slice(7).toLowerCase() === sha256) return;
   throw new ProfileUnavailable(
-    { kind: 'corrupt', artifact: name, detail: 'its content does not match the SHA-256 digest GitHub recorded' },
+    {
+      kind: 'corrupt',
+      artifact: name,
+      detail: { en: 'its content does not match the SHA-256 digest GitHub recorded', zh: '内容与 GitHub 记录的 SHA-256 摘要不符' },
+    },
     `the artifact ${name} does not match its digest`,
   );
 }

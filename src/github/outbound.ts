@@ -1,6 +1,7 @@
 import { lookup as lookupDns } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { AdviseError } from '../base/errors.ts';
+import type { L10n } from '../model/lang.ts';
 
 /** Where GitHub.com keeps artifacts, assets, files and attachments. A GitHub Enterprise Server names its own in NPU_ADVISOR_ARTIFACT_HOSTS. */
 export const GITHUB_ARTIFACT_HOSTS = ['*.blob.core.windows.net', '*.githubusercontent.com'];
@@ -74,11 +75,14 @@ export function createOutboundPolicy(hosts: readonly string[], apiUrl: string): 
   // Attachments have addresses on the host people see; of a GitHub Enterprise Server that is the API's own.
   const web = new URL(apiUrl).host.toLowerCase() === 'api.github.com' ? 'github.com' : null;
 
-  const refuse = (what: string): AdviseError =>
+  const refuse = (what: L10n): AdviseError =>
     new AdviseError(
       'download-refused',
-      `the download leads to ${what}`,
-      'The operator can allow a storage host with NPU_ADVISOR_ARTIFACT_HOSTS.',
+      { en: `the download leads to ${what.en}`, zh: `下载指向${what.zh}` },
+      {
+        en: 'The operator can allow a storage host with NPU_ADVISOR_ARTIFACT_HOSTS.',
+        zh: '运维人员可用 NPU_ADVISOR_ARTIFACT_HOSTS 允许存储主机。',
+      },
     );
 
   /** Resolves as the connection does, so that a name cannot change between check and use. */
@@ -87,7 +91,7 @@ export function createOutboundPolicy(hosts: readonly string[], apiUrl: string): 
       if (error) return callback(error, '', 4);
       const safe = addresses.filter(({ address }) => !isPrivateAddress(address));
       const first = safe[0];
-      if (first === undefined) return callback(refuse('a private address'), '', 4);
+      if (first === undefined) return callback(refuse({ en: 'a private address', zh: '内网地址' }), '', 4);
       if (options.all) return (callback as unknown as (e: null, a: typeof safe) => void)(null, safe);
       callback(null, first.address, first.family);
     });
@@ -96,13 +100,14 @@ export function createOutboundPolicy(hosts: readonly string[], apiUrl: string): 
   return {
     check(url) {
       const name = url.hostname.toLowerCase().replace(/^\[|\]$/g, '');
-      if (url.username !== '' || url.password !== '') throw refuse('an address with credentials');
+      if (url.username !== '' || url.password !== '') throw refuse({ en: 'an address with credentials', zh: '带有凭据的地址' });
       if ((exact.has(url.host.toLowerCase()) || exact.has(name)) && (url.protocol === 'https:' || url.protocol === 'http:'))
         return { lookup: undefined };
-      if (url.protocol !== 'https:') throw refuse('an address that is not https');
-      if (isIP(name) !== 0) throw refuse('a bare address');
+      if (url.protocol !== 'https:') throw refuse({ en: 'an address that is not https', zh: '非 https 地址' });
+      if (isIP(name) !== 0) throw refuse({ en: 'a bare address', zh: '直接写 IP 的地址' });
       if (name === web && url.port === '') return { lookup: guardedLookup };
-      if (!suffixes.some((suffix) => name.endsWith(suffix) && name.length > suffix.length)) throw refuse('a host that is not allowed');
+      if (!suffixes.some((suffix) => name.endsWith(suffix) && name.length > suffix.length))
+        throw refuse({ en: 'a host that is not allowed', zh: '不被允许的主机' });
       return { lookup: guardedLookup };
     },
   };

@@ -105,7 +105,11 @@ export function openStorage(options: StorageOptions, connections: number): Stora
       response.resume();
       url = new URL(location, url);
     }
-    throw new AdviseError('download-refused', 'the download is redirected too often', 'The storage host is set up wrongly.');
+    throw new AdviseError(
+      'download-refused',
+      { en: 'the download is redirected too often', zh: '下载被重定向的次数过多' },
+      { en: 'The storage host is set up wrongly.', zh: '存储主机的配置有误。' },
+    );
   }
 
   return {

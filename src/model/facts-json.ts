@@ -120,21 +120,25 @@ export function factsFromJson(text: string): readonly RankFacts[] {
 
 /** Reads a facts.json; it is foreign input and checked in full. */
 export function digestFromJson(text: string): Digest {
-  const hint = 'Make it again with `npu-advise digest`.';
+  const hint = { en: 'Make it again with `npu-advise digest`.', zh: '用 `npu-advise digest` 重新生成。' };
   let root: unknown;
   try {
     root = JSON.parse(text);
   } catch (error) {
-    throw new AdviseError('bad-facts', 'facts.json is not valid JSON', hint, { cause: error });
+    throw new AdviseError('bad-facts', { en: 'facts.json is not valid JSON', zh: 'facts.json 不是有效的 JSON' }, hint, { cause: error });
   }
   const { schema, ranks, upload } = (root ?? {}) as { schema?: unknown; ranks?: unknown; upload?: unknown };
   if (schema !== FACTS_SCHEMA)
     throw new AdviseError(
       'bad-facts',
-      `facts.json has another format (${String(schema).slice(0, 40)})`,
-      `${hint} Use the same version for digest and analyze.`,
+      {
+        en: `facts.json has another format (${String(schema).slice(0, 40)})`,
+        zh: `facts.json 的格式不同（${String(schema).slice(0, 40)}）`,
+      },
+      { en: `${hint.en} Use the same version for digest and analyze.`, zh: `${hint.zh}digest 与 analyze 使用同一版本。` },
     );
-  if (!Array.isArray(ranks)) throw new AdviseError('bad-facts', 'facts.json holds no ranks', hint);
+  if (!Array.isArray(ranks))
+    throw new AdviseError('bad-facts', { en: 'facts.json holds no ranks', zh: 'facts.json 中没有任何卡的数据' }, hint);
   try {
     const room: Room = { bytes: MAX_TOTAL_BYTES };
     return {
@@ -142,6 +146,6 @@ export function digestFromJson(text: string): Digest {
       upload: upload == null ? null : (UploadFactsSchema.parse(decode(upload, 0, room)) as UploadFacts),
     };
   } catch (error) {
-    throw new AdviseError('bad-facts', 'facts.json is damaged', hint, { cause: error });
+    throw new AdviseError('bad-facts', { en: 'facts.json is damaged', zh: 'facts.json 已损坏' }, hint, { cause: error });
   }
 }

@@ -1,4 +1,5 @@
 import { withoutTrailing } from '../base/endings.ts';
+import { saidIn } from '../base/errors.ts';
 import { CONFIG_PATH } from '../config/schema.ts';
 import { REGRESSION } from '../model/acknowledgement.ts';
 import type { Lang } from '../model/lang.ts';
@@ -423,7 +424,7 @@ function noProfileText(view: NoProfileComment): SafeMarkdown {
         ? say('missing-profile.expired', { artifact: reason.artifact })
         : say('missing-profile.expired-at', { artifact: reason.artifact, at: reason.expiredAt.slice(0, 10) });
     case 'corrupt':
-      return say('missing-profile.corrupt', { artifact: reason.artifact, detail: stopped(reason.detail, lang) });
+      return say('missing-profile.corrupt', { artifact: reason.artifact, detail: stopped(saidIn(reason.detail, lang), lang) });
     case 'too-large':
       return say('missing-profile.too-large', { artifact: reason.artifact, size: reason.bytes, limit: reason.limitBytes });
     case 'no-profile-inside':

@@ -1,3 +1,4 @@
+import type { Said } from '../base/errors.ts';
 import type { Lang } from '../model/lang.ts';
 import type { Report } from '../model/report.ts';
 
@@ -43,7 +44,7 @@ export type NoProfileReason =
   /** The artifact was there but the host has deleted it. */
   | { readonly kind: 'expired'; readonly artifact: string; readonly expiredAt: string | null }
   /** The artifact is no archive or is damaged. `detail` is *prose*. */
-  | { readonly kind: 'corrupt'; readonly artifact: string; readonly detail: string }
+  | { readonly kind: 'corrupt'; readonly artifact: string; readonly detail: Said }
   /** The artifact is larger than this installation accepts. */
   | { readonly kind: 'too-large'; readonly artifact: string; readonly bytes: number; readonly limitBytes: number }
   /** The archive can be read but holds no profile. `detail` is *prose*: what it holds instead and what to do. */

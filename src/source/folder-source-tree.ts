@@ -74,7 +74,12 @@ function entriesOf(folder: string, path: string, notes: Set<string>) {
     return readdirSync(join(folder, path), { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
   } catch (error) {
     if (path === '') {
-      throw new AdviseError('source-unreadable', messageOf(error), 'Give --source a folder that exists and can be read.', { cause: error });
+      throw new AdviseError(
+        'source-unreadable',
+        { en: messageOf(error), zh: `无法读取目录 ${folder}` },
+        { en: 'Give --source a folder that exists and can be read.', zh: '为 --source 指定存在且可读的目录。' },
+        { cause: error },
+      );
     }
     notes.add('some folders could not be read');
     return [];

@@ -52,8 +52,14 @@ export async function openFolder(root: string, limits: SourceLimits): Promise<Pr
         if (entries.length >= limits.maxEntries || total > limits.maxTotalBytes) {
           throw new AdviseError(
             'too-large',
-            `${root} holds more than ${limits.maxEntries} files or ${formatBytes(limits.maxTotalBytes)}, which is too much to read`,
-            'Point at the profile folder itself, or at the folders of two ranks.',
+            {
+              en: `${root} holds more than ${limits.maxEntries} files or ${formatBytes(limits.maxTotalBytes)}, which is too much to read`,
+              zh: `${root} 中的文件超过 ${limits.maxEntries} 个或 ${formatBytes(limits.maxTotalBytes)}，无法读取`,
+            },
+            {
+              en: 'Point at the profile folder itself, or at the folders of two ranks.',
+              zh: '直接指定 profile 目录，或只指定两张卡的目录。',
+            },
           );
         }
         entries.push(fileEntry(join(dir, child.name), path, size));

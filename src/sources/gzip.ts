@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { AdviseError, messageOf } from '../base/errors.ts';
+import { AdviseError, type Said, saidIn } from '../base/errors.ts';
+import { reasonOf } from './reason.ts';
 import { DECODED_CHUNK, release } from './release.ts';
 import { copies, type ProfileEntry } from './source.ts';
 
@@ -23,18 +24,22 @@ export async function* gunzip(entry: ProfileEntry, maxBytes: number): AsyncGener
   try {
     for await (const chunk of output as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > maxBytes) throw refuse(entry.path, 'it unpacks to more than the size limit');
+      if (size > maxBytes) throw refuse(entry.path, { en: 'it unpacks to more than the size limit', zh: '解压后超过大小限制' });
       yield chunk;
       release(chunk, DECODED_CHUNK);
     }
   } catch (error) {
     if (error instanceof AdviseError) throw error;
-    throw refuse(entry.path, messageOf(error));
+    throw refuse(entry.path, reasonOf(error));
   } finally {
     packed.destroy();
   }
 }
 
-function refuse(path: string, why: string): AdviseError {
-  return new AdviseError('bad-gzip', `${path} cannot be used: ${why}`, 'Pack the file again with gzip, or upload it as it is.');
+function refuse(path: string, why: Said): AdviseError {
+  return new AdviseError(
+    'bad-gzip',
+    { en: `${path} cannot be used: ${saidIn(why, 'en')}`, zh: `${path} 无法使用：${saidIn(why, 'zh')}` },
+    { en: 'Pack the file again with gzip, or upload it as it is.', zh: '用 gzip 重新压缩，或直接上传原文件。' },
+  );
 }

@@ -10,9 +10,11 @@ import { absent, type Wanted, withoutUnwanted } from './partial-zip.ts';
 import type { EntryPlace, ProfileEntry, ProfileSource } from './source.ts';
 import { openTar } from './tar.ts';
 import { openZip } from './zip.ts';
+import { refuseZip } from './zip-directory.ts';
 
 export type { SourceLimits } from './limits.ts';
 export { type ByteRange, type Wanted, type WantedParts, WORTH_A_REQUEST, wantedParts } from './partial-zip.ts';
+export { reasonOf, reasonParams } from './reason.ts';
 export type { ProfileEntry, ProfileSource } from './source.ts';
 export { directoryStart, ZIP_END_BYTES } from './zip-end.ts';
 
@@ -32,11 +34,12 @@ export async function openSource(path: string, limits: SourceLimits = DEFAULT_LI
 }
 
 async function openOuter(path: string, limits: SourceLimits): Promise<ProfileSource> {
-  const hint = 'Give a profile folder, a zip or a tar.gz.';
+  const hint = { en: 'Give a profile folder, a zip or a tar.gz.', zh: '给出 profile 目录、zip 或 tar.gz。' };
   const info = await stat(path).catch(() => null);
-  if (info === null) throw new AdviseError('not-found', `${path} does not exist`, hint);
+  if (info === null) throw new AdviseError('not-found', { en: `${path} does not exist`, zh: `${path} 不存在` }, hint);
   if (info.isDirectory()) return openFolder(path, limits);
-  if (!info.isFile() || info.size === 0) throw new AdviseError('empty', `${path} is empty or not a file`, hint);
+  if (!info.isFile() || info.size === 0)
+    throw new AdviseError('empty', { en: `${path} is empty or not a file`, zh: `${path} 为空或不是文件` }, hint);
   const label = basename(path);
   const entry = fileEntry(path, label, info.size);
   switch (await archiveKind(entry)) {
@@ -50,11 +53,7 @@ async function openOuter(path: string, limits: SourceLimits): Promise<ProfileSou
       return single(label, gunzipped(entry, limits.maxEntryBytes));
     case null:
       if (/\.zip$/i.test(path)) {
-        throw new AdviseError(
-          'bad-zip',
-          `${label} cannot be used: it is not a zip file`,
-          'Upload the profile folder again with actions/upload-artifact or a plain zip.',
-        );
+        throw refuseZip(label, { en: 'it is not a zip file', zh: '它不是 zip 文件' });
       }
       return single(label, entry);
   }
@@ -79,7 +78,12 @@ export function openPlace(limits: SourceLimits = DEFAULT_LIMITS): PlaceOpener {
       zips.set(place.zip, members);
     }
     const member = (await members).get(place.member);
-    if (member === undefined) throw new AdviseError('bad-zip', `${basename(place.zip)} changed while it was read`, 'Try again.');
+    if (member === undefined)
+      throw new AdviseError(
+        'bad-zip',
+        { en: `${basename(place.zip)} changed while it was read`, zh: `${basename(place.zip)} 在读取期间发生了变化` },
+        { en: 'Try again.', zh: '重试即可。' },
+      );
     return { ...member, path };
   };
   return async (at) => {

@@ -67,7 +67,7 @@ async function opened(entries: readonly ProfileEntry[], opening: Opening): Promi
       else for (const own of await opened(inner, { ...opening, level: opening.level + 1 })) out.push(own);
     } catch (error) {
       if (!(error instanceof AdviseError)) throw error;
-      opening.refused.push({ path: entry.path, bytes: entry.bytes, why: error.message });
+      opening.refused.push({ path: entry.path, bytes: entry.bytes, why: { en: error.told.en.message, zh: error.told.zh.message } });
     }
   }
   return out;
@@ -80,7 +80,12 @@ async function openInner(entry: ProfileEntry, { limits, room, closers, level }: 
   const left: SourceLimits = { ...limits, maxEntries: Math.max(0, room.entries), maxTotalBytes: Math.max(0, room.bytes) };
   const maxBytes = Math.min(limits.maxEntryBytes, left.maxTotalBytes);
   if (kind === 'gz') return gunzipped(entry, maxBytes);
-  if (level > MAX_LEVELS) throw new AdviseError('too-deep', `it lies in ${MAX_LEVELS} other archives`, 'Upload it by itself.');
+  if (level > MAX_LEVELS)
+    throw new AdviseError(
+      'too-deep',
+      { en: `it lies in ${MAX_LEVELS} other archives`, zh: `它位于 ${MAX_LEVELS} 层压缩包之内` },
+      { en: 'Upload it by itself.', zh: '单独上传它。' },
+    );
   const inner =
     kind === 'zip'
       ? await openInnerZip(entry, left, closers)

@@ -59,7 +59,11 @@ export function absent(entry: Omit<ProfileEntry, 'open'>): ProfileEntry {
     place: { ...entry.place, absent: true },
     // biome-ignore lint/correctness/useYield: it fails before the first chunk, as a damaged file does
     open: async function* () {
-      throw new AdviseError('not-fetched', `a file was not fetched: ${entry.path}`, 'This is a defect of NPU Advisor; please report it.');
+      throw new AdviseError(
+        'not-fetched',
+        { en: `a file was not fetched: ${entry.path}`, zh: `有文件未下载：${entry.path}` },
+        { en: 'This is a defect of NPU Advisor; please report it.', zh: '这是 NPU Advisor 的缺陷，可提交 issue 反馈。' },
+      );
     },
   };
 }

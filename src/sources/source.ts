@@ -1,3 +1,5 @@
+import type { Said } from '../base/errors.ts';
+
 /**
  * Where an entry's bytes lie, so that another thread can open it again: a file on disk, or a member of a zip file. `gzip`: packed once
  * more; `absent`: listed, its bytes were not fetched.
@@ -31,7 +33,7 @@ export interface ProfileSource {
 export interface RefusedArchive {
   readonly path: string;
   readonly bytes: number;
-  readonly why: string;
+  readonly why: Said;
 }
 
 /** Reads an entry into memory; at most `max` bytes, else null. */

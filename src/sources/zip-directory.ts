@@ -1,6 +1,7 @@
 import yauzl from 'yauzl';
-import { AdviseError, messageOf } from '../base/errors.ts';
+import { AdviseError, type Said, saidIn } from '../base/errors.ts';
 import type { SourceLimits } from './limits.ts';
+import { reasonOf } from './reason.ts';
 
 const SYMLINK = 0o120000;
 const FILE_TYPE = 0o170000;
@@ -8,11 +9,14 @@ const FILE_TYPE = 0o170000;
 const LOCAL_HEADER = 30;
 const MAX_EXTRA = 0xffff;
 
-export function refuseZip(label: string, why: string): AdviseError {
+export function refuseZip(label: string, why: Said): AdviseError {
   return new AdviseError(
     'bad-zip',
-    `${label} cannot be used: ${why}`,
-    'Upload the profile folder again with actions/upload-artifact or a plain zip.',
+    { en: `${label} cannot be used: ${saidIn(why, 'en')}`, zh: `${label} 无法使用：${saidIn(why, 'zh')}` },
+    {
+      en: 'Upload the profile folder again with actions/upload-artifact or a plain zip.',
+      zh: '用 actions/upload-artifact 或普通 zip 重新上传 profile 目录。',
+    },
   );
 }
 
@@ -39,7 +43,7 @@ export async function openDirectory(file: string, limits: SourceLimits, label: s
   } catch (error) {
     zip?.close();
     if (error instanceof AdviseError) throw error;
-    throw refuseZip(label, messageOf(error));
+    throw refuseZip(label, reasonOf(error));
   }
 }
 
@@ -62,7 +66,8 @@ function listEntries(zip: yauzl.ZipFile, limits: SourceLimits, label: string): P
     zip.on('entry', (entry: yauzl.Entry) => {
       count++;
       if (!entry.fileName.endsWith('/')) list.push(entry);
-      if (count > limits.maxEntries) reject(refuseZip(label, `it has more than ${limits.maxEntries} entries`));
+      if (count > limits.maxEntries)
+        reject(refuseZip(label, { en: `it has more than ${limits.maxEntries} entries`, zh: `条目超过 ${limits.maxEntries} 个` }));
       else zip.readEntry();
     });
     zip.readEntry();
@@ -74,17 +79,21 @@ function check(entries: readonly yauzl.Entry[], limits: SourceLimits, label: str
   let total = 0;
   for (const entry of entries) {
     const name = entry.fileName;
-    if (((entry.externalFileAttributes >>> 16) & FILE_TYPE) === SYMLINK) throw refuseZip(label, 'it holds a symbolic link');
-    if ((entry.generalPurposeBitFlag & 1) !== 0) throw refuseZip(label, 'it is encrypted');
+    if (((entry.externalFileAttributes >>> 16) & FILE_TYPE) === SYMLINK)
+      throw refuseZip(label, { en: 'it holds a symbolic link', zh: '其中有符号链接' });
+    if ((entry.generalPurposeBitFlag & 1) !== 0) throw refuseZip(label, { en: 'it is encrypted', zh: '它已加密' });
     if (entry.compressionMethod !== 0 && entry.compressionMethod !== 8)
-      throw refuseZip(label, `compression method ${entry.compressionMethod} is not supported`);
-    if (name.length > limits.maxNameLength) throw refuseZip(label, 'a file name in it is too long');
+      throw refuseZip(label, {
+        en: `compression method ${entry.compressionMethod} is not supported`,
+        zh: `不支持压缩方法 ${entry.compressionMethod}`,
+      });
+    if (name.length > limits.maxNameLength) throw refuseZip(label, { en: 'a file name in it is too long', zh: '其中有过长的文件名' });
     const key = name.toLowerCase();
-    if (seen.has(key)) throw refuseZip(label, 'two entries have the same name');
+    if (seen.has(key)) throw refuseZip(label, { en: 'two entries have the same name', zh: '有两个条目同名' });
     seen.add(key);
     total += entry.uncompressedSize;
     if (entry.uncompressedSize > limits.maxEntryBytes || total > limits.maxTotalBytes)
-      throw refuseZip(label, 'it unpacks to more than the size limit');
+      throw refuseZip(label, { en: 'it unpacks to more than the size limit', zh: '解压后超过大小限制' });
   }
 }
 
@@ -95,8 +104,8 @@ function placed(entries: readonly yauzl.Entry[], size: number, label: string): Z
   for (const [i, entry] of byPlace.entries()) {
     const next = byPlace[i + 1]?.relativeOffsetOfLocalHeader ?? size;
     const least = entry.relativeOffsetOfLocalHeader + LOCAL_HEADER + entry.fileNameLength + entry.compressedSize;
-    if (least > size) throw refuseZip(label, 'it is cut off');
-    if (least > next) throw refuseZip(label, 'files in it overlap');
+    if (least > size) throw refuseZip(label, { en: 'it is cut off', zh: '它已被截断' });
+    if (least > next) throw refuseZip(label, { en: 'files in it overlap', zh: '其中的文件互相重叠' });
     ends.set(entry, Math.min(next, least + MAX_EXTRA));
   }
   return entries.map((entry) => ({ entry, start: entry.relativeOffsetOfLocalHeader, end: ends.get(entry)! }));

@@ -151,7 +151,14 @@ describe('reading directories', () => {
   it('is answered for each by itself', async () => {
     const answers = await runner().parts([join(home, 'absent.zip')], { signal: new AbortController().signal });
     expect(answers).toEqual([
-      { ok: false, code: 'bad-zip', message: expect.stringContaining('absent.zip cannot be used'), hint: expect.any(String) },
+      {
+        ok: false,
+        code: 'bad-zip',
+        told: {
+          en: { message: expect.stringContaining('absent.zip cannot be used'), hint: expect.any(String) },
+          zh: { message: expect.stringContaining('absent.zip 无法使用'), hint: expect.any(String) },
+        },
+      },
     ]);
   });
 });

@@ -125,7 +125,8 @@ describe('archives inside an upload', () => {
     );
     const source = await openSource(file);
     expect(source.refused.map((r) => r.path)).toEqual(['cut.zip', 'evil.tar', 'link.zip']);
-    for (const r of source.refused) expect(r.why).toMatch(/cannot be used/);
+    for (const r of source.refused)
+      expect(r.why).toMatchObject({ en: expect.stringMatching(/cannot be used/), zh: expect.stringMatching(/无法使用/) });
     expect(Object.keys(await contents(source))).toEqual(['good.zip/ASCEND_PROFILER_OUTPUT/trace_view.json', 'not.gz']);
     await source.close();
     expect(await readdir(spill)).toEqual([]);
@@ -142,7 +143,9 @@ describe('archives inside an upload', () => {
     );
     const source = await openSource(file, { ...DEFAULT_LIMITS, maxTotalBytes: 100_000 });
     expect(source.entries.map((e) => e.path)).toEqual(['a.zip/trace_view.json']);
-    expect(source.refused).toMatchObject([{ path: 'b.zip', why: expect.stringMatching(/size limit/) }]);
+    expect(source.refused).toMatchObject([
+      { path: 'b.zip', why: { en: expect.stringMatching(/size limit/), zh: expect.stringMatching(/[\u4e00-\u9fff]/) } },
+    ]);
     await source.close();
     const few = await openSource(file, { ...DEFAULT_LIMITS, maxEntries: 3 });
     expect(few.entries).toHaveLength(1);

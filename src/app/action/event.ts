@@ -57,8 +57,11 @@ export function readPlace(env: Readonly<Record<string, string | undefined>>): Pl
     if (value === undefined || value === '')
       throw new AdviseError(
         'not-a-runner',
-        `${name} is not set`,
-        'This command runs as a step of a GitHub workflow; elsewhere use npu-advise analyze.',
+        { en: `${name} is not set`, zh: `没有设置 ${name}` },
+        {
+          en: 'This command runs as a step of a GitHub workflow; elsewhere use npu-advise analyze.',
+          zh: '该命令作为 GitHub 工作流的一个步骤运行；其他场合使用 npu-advise analyze。',
+        },
       );
     return value;
   };

@@ -124,13 +124,22 @@ export function readInputs(env: Readonly<Record<string, string | undefined>>): I
   const oneOf = <T extends string>(name: Name, allowed: readonly T[]): T => {
     const value = get(name);
     const found = allowed.find((one) => one === value);
-    if (found === undefined) throw new AdviseError('usage', `input ${name} is "${value}"`, `Use one of: ${allowed.join(', ')}.`);
+    if (found === undefined)
+      throw new AdviseError(
+        'usage',
+        { en: `input ${name} is "${value}"`, zh: `输入 ${name} 的值为「${value}」` },
+        { en: `Use one of: ${allowed.join(', ')}.`, zh: `可用的值：${allowed.join('、')}。` },
+      );
     return found;
   };
   const number = (name: Name, min: number, max: number): number => {
     const value = Number(get(name));
     if (!Number.isFinite(value) || value < min || value > max)
-      throw new AdviseError('usage', `input ${name} must be a number from ${min} to ${max}`, `Correct ${name} in the workflow.`);
+      throw new AdviseError(
+        'usage',
+        { en: `input ${name} must be a number from ${min} to ${max}`, zh: `输入 ${name} 须为 ${min}～${max} 之间的数` },
+        { en: `Correct ${name} in the workflow.`, zh: `在工作流中改正 ${name}。` },
+      );
     return value;
   };
   return {

@@ -101,7 +101,12 @@ export async function runAction(env: Env, out: (text: string) => void): Promise<
 
 /** Keeps the facts of a profile, for a run that must not say anything itself. */
 async function writeDigest({ paths, lang }: Inputs, file: string, out: (text: string) => void): Promise<number> {
-  if (paths.length === 0) throw new AdviseError('usage', 'digest needs a path', 'Give the input path.');
+  if (paths.length === 0)
+    throw new AdviseError(
+      'usage',
+      { en: 'digest needs a path', zh: 'digest 需要路径' },
+      { en: 'Give the input path.', zh: '设置输入 path。' },
+    );
   const { digest } = await import('../../cli/digest.ts');
   out(inertText(await digest(paths, file, lang ?? 'en'), randomUUID()));
   return 0;
@@ -177,7 +182,11 @@ async function readSettings({ inputs, place, octokit, pulls, say }: Run): Promis
   const { config: file } = inputs;
   if (file !== null) {
     const text = await readFile(file, 'utf8').catch(() => {
-      throw new AdviseError('config-not-found', `${file} cannot be read`, 'Give the path of an npu-advisor.yml.');
+      throw new AdviseError(
+        'config-not-found',
+        { en: `${file} cannot be read`, zh: `无法读取 ${file}` },
+        { en: 'Give the path of an npu-advisor.yml.', zh: '给出 npu-advisor.yml 的路径。' },
+      );
     });
     const parsed = parseConfig(text, file, CATALOG);
     return parsed.ok ? parsed.value : parsed;
@@ -206,8 +215,11 @@ function jobNamed(config: Config, name: string): JobSettings {
   const job = jobs.find((one) => one.name === name);
   if (job !== undefined) return job;
   const known = jobs.flatMap((one) => (one.name === null ? [] : [one.name]));
-  const hint = known.length === 0 ? 'The settings name no jobs.' : `The settings name ${known.join(', ')}.`;
-  throw new AdviseError('usage', `there is no job "${name}"`, hint);
+  const hint =
+    known.length === 0
+      ? { en: 'The settings name no jobs.', zh: '配置中没有命名任何作业。' }
+      : { en: `The settings name ${known.join(', ')}.`, zh: `配置中的作业：${known.join('、')}。` };
+  throw new AdviseError('usage', { en: `there is no job "${name}"`, zh: `没有名为「${name}」的作业` }, hint);
 }
 
 async function tellJobs(run: Run, config: Config): Promise<JobTold[]> {
@@ -218,12 +230,24 @@ async function tellJobs(run: Run, config: Config): Promise<JobTold[]> {
     const job = inputs.job === null ? wholeFile : jobNamed(config, inputs.job);
     const paths = inputs.paths.map((path) => resolve(path));
     const missing = paths.find((path) => !existsSync(path));
-    if (missing !== undefined) throw new AdviseError('no-input', `${missing} does not exist`, 'Give the path of a profile on this runner.');
+    if (missing !== undefined)
+      throw new AdviseError(
+        'no-input',
+        { en: `${missing} does not exist`, zh: `${missing} 不存在` },
+        { en: 'Give the path of a profile on this runner.', zh: '给出该 runner 上 profile 的路径。' },
+      );
     return [{ job, told: await tell(run, job, paths, source, { artifacts: [], baseline: [] }) }];
   }
   const { octokit } = run;
   if (octokit === null)
-    throw new AdviseError('usage', 'neither a path nor a token was given', 'Give the input path, or token to read the artifacts of a run.');
+    throw new AdviseError(
+      'usage',
+      { en: 'neither a path nor a token was given', zh: '既没有给出路径，也没有给出令牌' },
+      {
+        en: 'Give the input path, or token to read the artifacts of a run.',
+        zh: '设置输入 path；或设置 token，以读取某次运行的 artifact。',
+      },
+    );
   const artifacts = await artifactsOf(run, octokit, config);
   const jobs = inputs.job === null ? jobsOf(config) : [jobNamed(config, inputs.job)];
   const isSeveral = config.jobs !== null && inputs.job === null && inputs.artifacts.length === 0;
@@ -259,7 +283,11 @@ async function artifactsOf({ inputs, place }: Run, octokit: Octokit, config: Con
   const { trigger } = place;
   const runId = inputs.runId ?? trigger?.id ?? place.runId;
   if (trigger !== null && runId === trigger.id && config.workflows !== null && !matchesAny(config.workflows, trigger.path))
-    throw new AdviseError('usage', `the settings do not trust the workflow ${trigger.path}`, 'Name it under workflows.');
+    throw new AdviseError(
+      'usage',
+      { en: `the settings do not trust the workflow ${trigger.path}`, zh: `配置不信任工作流 ${trigger.path}` },
+      { en: 'Name it under workflows.', zh: '在 workflows 中写明它。' },
+    );
   const all = await listArtifacts(octokit, place.repository, runId);
   return chooseArtifacts(all, () => true, {
     id: runId,

@@ -1,5 +1,5 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
-import { AdviseError } from '../../base/errors.ts';
+import { AdviseError, type Said } from '../../base/errors.ts';
 import type { Artifact } from '../../github/artifacts.ts';
 import type { Octokit } from '../../github/client.ts';
 import { downloadArtifact, expired, placeFor, tooLarge } from '../../github/download.ts';
@@ -112,8 +112,14 @@ export async function fetchArtifacts(deps: Dependencies, job: FetchJob): Promise
 function tooMuchToday(bytes: number): AdviseError {
   return new AdviseError(
     'daily-limit',
-    `this repository has used its ${Math.round(bytes / 1e9)} GB of downloads for today`,
-    'Ask again tomorrow, upload digests instead of profiles, or let the operator raise NPU_ADVISOR_MAX_DAILY_MB.',
+    {
+      en: `this repository has used its ${Math.round(bytes / 1e9)} GB of downloads for today`,
+      zh: `本仓库今日的下载额度 ${Math.round(bytes / 1e9)} GB 已用完`,
+    },
+    {
+      en: 'Ask again tomorrow, upload digests instead of profiles, or let the operator raise NPU_ADVISOR_MAX_DAILY_MB.',
+      zh: '明日再试，改为上传 digest 的输出，或由运维人员调大 NPU_ADVISOR_MAX_DAILY_MB。',
+    },
   );
 }
 
@@ -121,7 +127,7 @@ function limitsOf({ options }: Dependencies): { timeoutMs: number; attempts: num
   return { timeoutMs: options.downloadTimeoutMs, attempts: DOWNLOAD_ATTEMPTS, retryDelayMs: options.isTest ? 50 : 2000 };
 }
 
-function corrupt({ name }: Artifact, detail: string): ProfileUnavailable {
+function corrupt({ name }: Artifact, detail: Said): ProfileUnavailable {
   return new ProfileUnavailable({ kind: 'corrupt', artifact: name, detail }, `the artifact ${name} cannot be used`);
 }
 

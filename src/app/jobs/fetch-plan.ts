@@ -1,3 +1,4 @@
+import type { Said } from '../../base/errors.ts';
 import { type ByteRange, WORTH_A_REQUEST } from '../../sources/index.ts';
 import type { PartsAnswer } from '../analysis-protocol.ts';
 
@@ -11,7 +12,7 @@ export type FetchPlan =
       readonly wantedFiles: number;
     }
   | { readonly kind: 'whole'; readonly because: string }
-  | { readonly kind: 'refused'; readonly why: string };
+  | { readonly kind: 'refused'; readonly why: Said };
 
 /** From this share on one plain download is as fast, goes on where it broke off, and lets the digest be compared. */
 const MOST = 0.8;
@@ -22,7 +23,7 @@ const MOST = 0.8;
  */
 export function planFetch(size: number, answer: PartsAnswer | undefined): FetchPlan {
   if (answer === undefined) return { kind: 'whole', because: 'its directory could not be judged' };
-  if (!answer.ok) return { kind: 'refused', why: answer.message };
+  if (!answer.ok) return { kind: 'refused', why: { en: answer.told.en.message, zh: answer.told.zh.message } };
   const { ranges, files, wantedFiles } = answer.parts;
   let bytes = 0;
   let end = 0;

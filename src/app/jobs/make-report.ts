@@ -27,6 +27,7 @@ import { type Candidate, isAttached } from './candidate.ts';
 import { hasFailed, openCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { fetchArtifacts } from './fetch-artifacts.ts';
+import { type Gathered, gather } from './portions.ts';
 import type { Progress } from './progress.ts';
 import type { JobStatement } from './publish.ts';
 import type { AnalyseRequest, Target } from './request.ts';
@@ -78,14 +79,14 @@ function reportKey(analysis: Analysis, artifacts: readonly Artifact[], { name, c
 export function toReason(error: unknown, artifacts: readonly Artifact[], lang: Lang): NoProfileReason {
   if (error instanceof ProfileUnavailable) return error.reason;
   if (error instanceof AdviseError && error.code.startsWith(ARCHIVE_ERROR)) {
-    return { kind: 'corrupt', artifact: artifacts.map(({ name }) => name).join(', '), detail: error.message };
+    return { kind: 'corrupt', artifact: artifacts.map(({ name }) => name).join(', '), detail: error.told[lang].message };
   }
   if (error instanceof AdviseError && error.code === 'no-profile') {
     // The engine knows what it holds instead, which helps more than that it holds no profile.
     return {
       kind: 'no-profile-inside',
       artifact: artifacts.map(({ name }) => name).join(', '),
-      detail: `${error.message}${lang === 'en' ? '; ' : '；'}${error.hint}`,
+      detail: `${error.told[lang].message}${lang === 'en' ? '; ' : '；'}${error.told[lang].hint}`,
     };
   }
   throw error;
@@ -136,7 +137,8 @@ export async function tellProfile(
   } catch (error) {
     if (deps.signal.aborted) throw error;
     if (error instanceof AdviseError && !isAboutUpload(error)) {
-      return { statement: failure(error.message, error.hint, null), source: null };
+      const { message, hint } = error.told[config.lang];
+      return { statement: failure(message, hint, null), source: null };
     }
     return { statement: noProfile(toReason(error, artifacts, config.lang), workflow, config), source: null };
   }
@@ -213,12 +215,25 @@ async function makeReport(
   // What a fork's workflow says is a claim: its figures are followed, its facts are nobody's baseline.
   const isWord = isAttached(candidate);
   const isTrusted = pull.headRepoId !== null && pull.headRepoId === pull.baseRepoId && !isWord;
-  const made = await deps.analysisSlot(async () => {
-    const place = { target, sha: headSha, pr };
-    const stays = isWord && (await hasFailed(deps, place));
+  const place = { target, sha: headSha, pr };
+  const stays = isWord && (await hasFailed(deps, place));
+  const open = async (): Promise<void> => {
     if (!stays) await writeCheck(deps, place, await openCheck(deps, place, config.lang, 'analysing'), false);
+  };
+  const gathered = await gather(deps, target, { artifacts, progress, onSpread: open });
+  const made = await deps.analysisSlot(async () => {
+    if (gathered === null) await open();
     const baseline = 'baseline' in compared ? compared.baseline : null;
-    return analyseArtifacts(deps, octokit, target, { artifacts, config, source, more, progress, baseline, keepsFacts: isTrusted });
+    return analyseArtifacts(deps, octokit, target, {
+      artifacts,
+      gathered,
+      config,
+      source,
+      more,
+      progress,
+      baseline,
+      keepsFacts: isTrusted,
+    });
   });
   const of: Report = isWord ? { ...made.report, attached: true, gate: null } : made.report;
   const judged = ofJob(Report.parse({ ...of, gate: of.gate ?? evaluateGate(of, config.gate) }), settings.name);
@@ -230,6 +245,7 @@ async function makeReport(
     const { timeline: _, ...views } = report.views;
     await deps.store.reports.put({ ...kept, json: JSON.stringify({ ...report, views }) });
   }
+  await gathered?.done();
   const origin = `pull-request/${pr}/${originOf(candidate)}`;
   await record(
     deps,
@@ -272,6 +288,8 @@ export async function record(
 
 interface Analysing {
   readonly artifacts: readonly Artifact[];
+  /** The artifacts have been read by others already. */
+  readonly gathered?: Gathered | null;
   readonly config: Config;
   readonly source: SourceFiles | null;
   readonly more?: RepositorySource['more'];
@@ -301,14 +319,18 @@ async function fetchAndAnalyse(
   deps: Dependencies,
   octokit: Octokit,
   target: Target,
-  { artifacts, config, source, more, progress, baseline, keepsFacts }: Analysing,
+  { artifacts, gathered = null, config, source, more, progress, baseline, keepsFacts }: Analysing,
   mayBeParts: boolean,
 ): Promise<Analysed> {
   await mkdir(deps.scratch, { recursive: true, mode: 0o700 });
   const folder = await mkdtemp(join(deps.scratch, 'job-'));
   try {
     const onBytes = (done: number, total: number): void => progress.tell({ kind: 'download', bytes: { done, total } });
-    const { paths, partial } = await fetchArtifacts(deps, { octokit, target, artifacts, folder, mayBeParts, onBytes });
+    const { paths, partial } = await deps.timed('fetch', async () =>
+      gathered === null
+        ? fetchArtifacts(deps, { octokit, target, artifacts, folder, mayBeParts, onBytes })
+        : { paths: await gathered.write(folder), partial: [] },
+    );
     deps.killPoint('after-download');
     const { lang, thresholds, disabled_rules: disabledRules, gate, job } = config;
     const keep = keepsFacts ? { path: join(folder, 'facts.json.gz'), maxBytes: MAX_FACTS_BYTES } : null;

@@ -1,4 +1,3 @@
-import { messageOf } from '../../base/errors.ts';
 import { createInterner } from '../../base/interner.ts';
 import type {
   CaptureFiles,
@@ -10,6 +9,7 @@ import type {
   StepTraceRow,
 } from '../../model/capture.ts';
 import type { L10n, Message } from '../../model/lang.ts';
+import { reasonParams } from '../../sources/reason.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
 import { FIRST_ROWS, sampleNote } from '../capture-limit.ts';
 import { withDatabase } from '../database.ts';
@@ -39,10 +39,10 @@ const NOTE = {
   lacks: { en: 'lacks {tables:code}; what they hold is unknown', zh: '缺少 {tables:code}；其中的数据未知' },
   damaged: {
     en: '{tables:code} could not be read to the end ({why:code}): run `analyse()` again, or copy the file again',
-    zh: '{tables:code} 未能读完（{why:code}）：重新执行 `analyse()`，或重新复制该文件',
+    zh: '{tables:code} 未能读完（{whyZh:code}）：重新执行 `analyse()`，或重新复制该文件',
   },
   broken: { en: '{tables:code} of {file:code} could not be read to the end', zh: '{file:code} 的 {tables:code} 未能读完' },
-  unreadable: { en: 'could not be read: {why:code}', zh: '无法读取：{why:code}' },
+  unreadable: { en: 'could not be read: {why:code}', zh: '无法读取：{whyZh:code}' },
 } as const;
 
 /** The files of a rank folder that are opened. */
@@ -114,7 +114,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         else if (damage.length > 0) {
           const status = read.trace === null && read.kernels === null ? 'refused' : 'partial';
           const tables = [...new Set(damage.map((d) => d.table))];
-          record(status, 'database', NOTE.damaged, { tables, why: damage[0]!.why });
+          record(status, 'database', NOTE.damaged, { tables, ...reasonParams(damage[0]!.why) });
           broken.push({ text: NOTE.broken, params: { file: leaf(entry.path), tables } });
         } else if (limited !== null) {
           const { text, params } = sampleNote(limited, read.sample);
@@ -134,7 +134,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
           const tables = unread.map((b) => b.table);
           record(stepTrace.length + collectives.length > 0 ? 'partial' : 'refused', 'step times', NOTE.damaged, {
             tables,
-            why: unread[0]!.why,
+            ...reasonParams(unread[0]!.why),
           });
           broken.push({ text: NOTE.broken, params: { file: leaf(entry.path), tables } });
         } else if (stepTrace.length === 0 && collectives.length === 0) record('refused', 'step times', NOTE.empty);
@@ -142,9 +142,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         else record('used', collectives.length > 0 ? 'step times and collectives' : 'step times', null);
       }
     } catch (error) {
-      record('refused', entry === main || name === ANALYSIS ? 'database' : 'unreadable', NOTE.unreadable, {
-        why: messageOf(error).slice(0, 200),
-      });
+      record('refused', entry === main || name === ANALYSIS ? 'database' : 'unreadable', NOTE.unreadable, reasonParams(error));
     }
     onBytes(entry.bytes);
   }

@@ -1,4 +1,3 @@
-import { messageOf } from '../../base/errors.ts';
 import { createInterner } from '../../base/interner.ts';
 import type {
   CaptureSettings,
@@ -11,6 +10,7 @@ import type {
   TraceTables,
 } from '../../model/capture.ts';
 import type { L10n, Message } from '../../model/lang.ts';
+import { reasonParams } from '../../sources/reason.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
 import { FIRST_ROWS, sampleNote } from '../capture-limit.ts';
 import { createMemoryRecorder, type MemoryRecorder } from '../memory-recorder.ts';
@@ -89,7 +89,7 @@ const NOTE = {
   lastRow: { en: 'the last row is cut off', zh: '最后一行不完整' },
   noHitRate: { en: 'holds no hit rate', zh: '没有命中率' },
   noRow: { en: 'no row could be read', zh: '没有可读取的行' },
-  unreadable: { en: 'could not be read: {why:code}', zh: '无法读取：{why:code}' },
+  unreadable: { en: 'could not be read: {why:code}', zh: '无法读取：{whyZh:code}' },
 } as const;
 
 const LFS = 'version https://git-lfs.github.com/spec/';
@@ -268,7 +268,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         record('used', 'links', null);
       }
     } catch (error) {
-      record('refused', 'unreadable', NOTE.unreadable, { why: messageOf(error).slice(0, 200) });
+      record('refused', 'unreadable', NOTE.unreadable, reasonParams(error));
     }
   }
   const originUs = origin.us ?? firstCommunicationUs(communicationJson) ?? 0;

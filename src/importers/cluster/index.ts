@@ -1,7 +1,7 @@
-import { messageOf } from '../../base/errors.ts';
 import { createInterner } from '../../base/interner.ts';
 import type { CollectiveRecord, GroupInfo, InputRecord, RankCapture, StepTraceRow } from '../../model/capture.ts';
 import type { L10n, Message } from '../../model/lang.ts';
+import { reasonParams } from '../../sources/reason.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
 import { FIRST_ROWS } from '../capture-limit.ts';
 import { withDatabase } from '../database.ts';
@@ -39,7 +39,7 @@ const NOTE = {
   },
   damaged: {
     en: '{tables:code} could not be read to the end ({why:code}): copy the file again, or run `msprof-analyze cluster` again',
-    zh: '{tables:code} 未能读完（{why:code}）：重新复制该文件，或重新执行 `msprof-analyze cluster`',
+    zh: '{tables:code} 未能读完（{whyZh:code}）：重新复制该文件，或重新执行 `msprof-analyze cluster`',
   },
   unknownTables: {
     en: '{tables:code} are tables unknown to this version and not read',
@@ -54,7 +54,7 @@ const NOTE = {
     en: '{column:code} is negative in a row: that time means nothing and is left out',
     zh: '有一行的 {column:code} 为负：该时间没有意义，不使用',
   },
-  unreadable: { en: 'could not be read: {why:code}', zh: '无法读取：{why:code}' },
+  unreadable: { en: 'could not be read: {why:code}', zh: '无法读取：{whyZh:code}' },
 } as const;
 
 /** Whether a table is opened. */
@@ -135,7 +135,7 @@ export async function readCluster(cluster: ClusterFolder): Promise<{ captures: R
         }
       }
     } catch (error) {
-      record('refused', 'unreadable', NOTE.unreadable, { why: messageOf(error).slice(0, 200) });
+      record('refused', 'unreadable', NOTE.unreadable, reasonParams(error));
     }
   }
   const ranks = [...new Set([...steps.keys(), ...collectives.keys()])].sort((a, b) => a - b);
@@ -159,7 +159,7 @@ function databaseRecord(
 ): { status: InputRecord['status']; note: L10n | null; params?: Message['params'] } {
   const { damage, negative, unknown } = read;
   if (damage.length > 0) {
-    const params = { tables: damage.map((d) => d.table), why: damage[0]!.why };
+    const params = { tables: damage.map((d) => d.table), ...reasonParams(damage[0]!.why) };
     return { status: isEmpty ? 'refused' : 'partial', note: NOTE.damaged, params };
   }
   if (isEmpty && read.slow.length > 0) return { status: 'refused', note: NOTE.onlySlow, params: { ranks: counted(read.slow) } };

@@ -18,7 +18,11 @@ export async function readGpuTrace(entry: ProfileEntry, maxRows?: number): Promi
   const edges = { head: '', tail: Buffer.alloc(0) };
   const events = await readEvents(watched(entry, edges), maxRows);
   if (events.scan.events === 0) {
-    throw new AdviseError('no-profile', `${leaf(entry.path)} holds no trace event`, 'Export the trace again with torch.profiler.');
+    throw new AdviseError(
+      'no-profile',
+      { en: `${leaf(entry.path)} holds no trace event`, zh: `${leaf(entry.path)} 中没有任何 trace 事件` },
+      { en: 'Export the trace again with torch.profiler.', zh: '用 torch.profiler 重新导出 trace。' },
+    );
   }
   const header = readHeader(edges.head, edges.tail.toString('utf8'));
   return factsOf(entry, events, header);

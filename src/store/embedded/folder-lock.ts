@@ -52,11 +52,17 @@ function isAlive(owner: Owner, path: string): boolean {
 }
 
 function inUse(folder: string, owner: Owner | null): AdviseError {
-  const who = owner === null ? 'another process' : `process ${owner.pid} on ${owner.host}`;
+  const who =
+    owner === null
+      ? { en: 'another process', zh: '另一个进程' }
+      : { en: `process ${owner.pid} on ${owner.host}`, zh: `${owner.host} 上的进程 ${owner.pid} ` };
   return new AdviseError(
     'store-in-use',
-    `the data folder ${folder} is in use by ${who}`,
-    'Stop that process, choose another folder with NPU_ADVISOR_DATA_DIR, or share one PostgreSQL with DATABASE_URL.',
+    { en: `the data folder ${folder} is in use by ${who.en}`, zh: `数据目录 ${folder} 正被${who.zh}使用` },
+    {
+      en: 'Stop that process, choose another folder with NPU_ADVISOR_DATA_DIR, or share one PostgreSQL with DATABASE_URL.',
+      zh: '停止该进程，用 NPU_ADVISOR_DATA_DIR 另选目录，或用 DATABASE_URL 共用一个 PostgreSQL。',
+    },
   );
 }
 
