@@ -357,14 +357,15 @@ const WORDS = new Set([
   'comment-only',
 ]);
 
-test('every rule and remedy that is named exists, and the README names every rule', () => {
+test('every rule and remedy that is named exists, and both READMEs name every rule', () => {
   const known = new Set<string>([...RULES.map((rule) => rule.id), ...REMEDIES.keys(), ...WORDS, ...INPUTS.map((input) => input.name)]);
   const unknown = PAGES.flatMap(({ codes }) => codes.filter(({ text }) => /^[a-z0-9]+(-[a-z0-9]+)+$/.test(text) && !known.has(text)));
   const options = new Set(RULES.flatMap((rule) => Object.keys(rule.options)));
   expect(unknown.filter(({ text }) => !options.has(text)).map(({ at, text }) => `${at}: ${text}`)).toEqual([]);
-  const readme = PAGES.find((page) => page.path === 'README.md')!;
-  const named = new Set(readme.codes.map((code) => code.text));
-  expect(RULES.map((rule) => rule.id).filter((id) => !named.has(id))).toEqual([]);
+  for (const path of ['README.md', 'README.zh.md']) {
+    const named = new Set(PAGES.find((page) => page.path === path)!.codes.map((code) => code.text));
+    expect([path, RULES.map((rule) => rule.id).filter((id) => !named.has(id))]).toEqual([path, []]);
+  }
 });
 
 test('every rule has an example, recorded or written, and nothing is left to fill in', () => {
