@@ -22,6 +22,7 @@
   const MAX_RECTS = 10_000;
   const ROOM = 4;
   const MIN_VIEW_MS = 0.0005;
+  const NAMES = 30;
 
   const decode = async (lane, shift) => {
     const bytes = Uint8Array.from(atob(lane.data), (c) => c.charCodeAt(0));
@@ -202,7 +203,8 @@
     const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
     for (let t = Math.ceil(view[0] / step) * step; t <= view[1]; t += step) {
       g.fillRect(x(t), 14, 1, height);
-      g.fillText(`${t.toFixed(Math.min(6, digits))} ms`, x(t) + 3, 8);
+      const label = `${t.toFixed(Math.min(6, digits))} ms`;
+      if (x(t) + 3 + g.measureText(label).width <= LABEL + w) g.fillText(label, x(t) + 3, 8);
     }
     lanes.forEach((lane, i) => {
       const y = top(i);
@@ -341,6 +343,16 @@
     if (isFigure) td.className = 'n';
     row.append(td);
   };
+  const heads = (table, texts) => {
+    const head = table.createTHead().insertRow();
+    texts.forEach((text, i) => {
+      const th = document.createElement('th');
+      th.scope = 'col';
+      th.textContent = text;
+      if (i > 0) th.className = 'n';
+      head.append(th);
+    });
+  };
   const tell = () => {
     if (focus === null) return;
     const { slices, part, isMarks } = lanes[focus.lane];
@@ -354,13 +366,7 @@
     if (selection === null) return;
     const [a, b] = selection;
     const table = document.createElement('table');
-    const head = table.createTHead().insertRow();
-    for (const text of [words.rank, words.span, words.union, words.idle, words.sum]) {
-      const th = document.createElement('th');
-      th.textContent = text;
-      if (text !== words.rank) th.className = 'n';
-      head.append(th);
-    }
+    heads(table, [words.rank, words.span, words.union, words.idle, words.sum]);
     const body = table.createTBody();
     const byName = new Map();
     for (const lane of lanes) {
@@ -389,21 +395,30 @@
       } else if (!lane.isMarks) {
         inside((k, part) => {
           const name = lane.slices.names[lane.slices.name[k]] ?? '';
-          const known = byName.get(name) ?? { count: 0, ms: 0 };
+          const known = byName.get(name) ?? { count: 0, ms: 0, longest: 0 };
           known.count++;
           known.ms += part;
+          known.longest = Math.max(known.longest, part);
           byName.set(name, known);
         });
       }
     }
     const names = document.createElement('table');
-    for (const [name, { count, ms }] of [...byName].sort((p, q) => q[1].ms - p[1].ms).slice(0, 30)) {
-      const row = names.insertRow();
+    heads(names, [words.name, words.count, words.total, words.mean, words.longest]);
+    const list = names.createTBody();
+    const sorted = [...byName].sort((p, q) => q[1].ms - p[1].ms);
+    for (const [name, { count, ms, longest }] of sorted.slice(0, NAMES)) {
+      const row = list.insertRow();
       cell(row, name);
-      cell(row, String(count), true);
-      cell(row, time(ms), true);
+      for (const text of [String(count), time(ms), time(ms / count), time(longest)]) cell(row, text, true);
     }
     panel.append(table, names);
+    if (sorted.length > NAMES) {
+      const note = document.createElement('p');
+      note.className = 'dim';
+      note.textContent = words.cut.replace('{n}', NAMES).replace('{all}', sorted.length);
+      panel.append(note);
+    }
   };
 
   const laneAt = (py) => {
@@ -507,7 +522,12 @@
     const [px, py] = at(event);
     if (drag === null) {
       const hit = sliceAt(px, py);
-      canvas.title = hit === null ? '' : (lanes[hit.lane].slices.names[lanes[hit.lane].slices.name[hit.at]] ?? '');
+      if (hit === null) canvas.title = '';
+      else {
+        const { slices } = lanes[hit.lane];
+        const length = time(slices.end[hit.at] - slices.start[hit.at]);
+        canvas.title = `${slices.names[slices.name[hit.at]] ?? ''}\n${length} · ${time(slices.start[hit.at])}`;
+      }
       return;
     }
     if (Math.abs(px - drag.px) > 3) drag.moved = true;
@@ -557,25 +577,58 @@
     selection = [from, from + length / 1000];
     look([from - span, from + 2 * span]);
     select();
-    box.scrollIntoView({ block: 'center' });
+    // The slice of that rank which is the evidence, or lies in it most.
+    const own = lanes.findIndex((l) => l.part === part);
+    const marked = lanes.findIndex((l) => l.part === part && l.isMarks);
+    const lane = marked < 0 ? own : marked;
+    const { slices } = lanes[lane];
+    let best = -1;
+    let most = -1;
+    for (let k = firstAfter(slices, from); k < slices.start.length && slices.start[k] <= from + span; k++) {
+      const both = Math.min(slices.end[k], selection[1]) - Math.max(slices.start[k], from);
+      const fits = both - Math.abs(slices.start[k] - from) - Math.abs(slices.end[k] - selection[1]);
+      if (best < 0 || fits > most) [best, most] = [k, fits];
+    }
+    focus = best < 0 ? null : { lane, at: best };
+    tell();
+    scrollTo({ top: box.getBoundingClientRect().top + scrollY + top(lane) - innerHeight / 3 });
     canvas.focus({ preventScroll: true });
     return true;
   };
-  for (const button of document.querySelectorAll('button.show')) {
+  for (const button of document.querySelectorAll('button.show[data-us]')) {
     const { rank, step: stepId, us, for: length } = button.dataset;
-    if (!data.parts.some((p) => p.rank === Number(rank) && p.step === Number(stepId))) continue;
+    // Some evidence names no step: its time lies in one.
+    const part = data.parts.find(
+      (p) =>
+        p.rank === Number(rank) &&
+        (stepId === undefined ? Number(us) >= p.startUs && Number(us) < p.startUs + p.lengthMs * 1000 : p.step === Number(stepId)),
+    );
+    if (part === undefined) continue;
     button.hidden = false;
-    button.addEventListener('click', () => go(Number(rank), Number(stepId), Number(us), Number(length)));
+    button.dataset.timed = '';
+    button.addEventListener('click', () => {
+      const hash = new URLSearchParams(location.hash.slice(1));
+      hash.set('r', rank);
+      history.replaceState(null, '', `#${hash}`);
+      go(Number(rank), part.step, Number(us), Number(length));
+    });
   }
 
-  const start = async () => {
+  // Step and time of the address; what another part of the page wrote there without a time does not move the view.
+  const follow = async (isFirst) => {
     const hash = new URLSearchParams(location.hash.slice(1));
     const wanted = data.steps.findIndex((s) => String(s) === hash.get('s'));
-    await show(Math.max(0, wanted));
     const range = /^(-?[\d.]+)-([\d.]+)$/.exec(hash.get('t') ?? '');
-    if (range !== null && wanted >= 0 && Number(range[2]) > Number(range[1])) look([Number(range[1]), Number(range[2])], false);
+    const isPlace = range !== null && wanted >= 0 && Number(range[2]) > Number(range[1]);
+    if (isFirst || (isPlace && String(wanted) !== picker.value)) await show(Math.max(0, wanted));
+    if (!isPlace) return;
+    look([Number(range[1]), Number(range[2])], false);
+    const lane = lanes.findIndex((l) => String(l.part.rank) === hash.get('r'));
+    if (lane >= 0) scrollTo({ top: box.getBoundingClientRect().top + scrollY + top(lane) - innerHeight / 3 });
+    else if (isFirst && hash.get('f') === null) box.scrollIntoView({ block: 'center' });
   };
-  start();
+  follow(true);
+  addEventListener('hashchange', () => follow(false));
   addEventListener('resize', redraw);
   document.getElementById('theme').addEventListener('click', redraw);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);

@@ -13,10 +13,14 @@ import type { Detection, RawFinding, Rule } from '../model/rule.ts';
 import { arrivalsView } from './arrivals-view.ts';
 import { causeOfRegression, comparisonSection, type FindingChange, findingChanges } from './comparison.ts';
 import { gapHistogram, idleAccount } from './idle-account.ts';
+import { inputView } from './input-view.ts';
+import { kernelsView } from './kernels-view.ts';
 import { silence, tableNotes } from './limits-of-data.ts';
+import { linksView } from './links-view.ts';
 import { memoryView } from './memory-view.ts';
 import { type Estimate, estimate, estimateTogether, explainedSkew } from './savings.ts';
 import { segmentNotes, spanHolds } from './segment-notes.ts';
+import { transfersView } from './transfers-view.ts';
 
 /** Shares of the step from which a finding has a severity. */
 const CRITICAL = 0.15;
@@ -734,6 +738,10 @@ function views(job: JobFacts, findings: readonly Finding[]): Report['views'] {
       types: r.operators.slice(0, 20).map((t) => ({ type: t.type, core: t.core, count: t.count, ms: round(t.ns / 1e6) })),
     })),
     memory: memoryView(job),
+    input: inputView(job),
+    kernels: kernelsView(job),
+    links: linksView(job),
+    transfers: transfersView(job),
     paceRank: job.ranks[job.steps.pace]?.rank ?? null,
   };
 }

@@ -6,7 +6,7 @@ import type { Report } from '../model/report.ts';
 
 /** What a page can hold and a browser draws smoothly. */
 const RANKS = 6;
-const STEPS = 2;
+const STEPS = 4;
 const SLICES = 400_000;
 
 /** The kinds of time of a slice; an index into this list is what the data holds. */
@@ -71,22 +71,38 @@ function pack(slices: readonly Slice[], from: number, nameOf: (name: string) => 
   return deflateRawSync(Uint8Array.from(bytes)).toString('base64');
 }
 
-/** Ranks worth a look: those that findings name, the one that sets the pace, and one in the middle. */
-function chosenRanks(job: JobFacts, report: Report): number[] {
+/** Evidence with a place in time, the most important first: index of the rank and of its step. */
+function evidencePlaces(job: JobFacts, report: Report): { rank: number; step: number }[] {
+  return report.findings.flatMap((finding) =>
+    finding.evidence.flatMap(({ rank, step, startUs }) => {
+      if (rank == null || startUs === undefined) return [];
+      const at = job.ranks.findIndex((r) => r.rank === rank);
+      const own = job.ranks[at]?.steps ?? [];
+      const ns = startUs * 1000;
+      const of = own.findIndex((s) => (step == null ? ns >= s.start && ns < s.end : s.id === step));
+      return of < 0 ? [] : [{ rank: at, step: of }];
+    }),
+  );
+}
+
+/** Ranks worth a look: those that evidence and findings name, the one that sets the pace, and one in the middle. */
+function chosenRanks(job: JobFacts, report: Report, places: readonly { rank: number }[]): number[] {
   const named = report.findings.filter((f) => f.symptomOf === null).flatMap((f) => (f.ranks.length < job.ranks.length ? f.ranks : []));
   const late =
     job.ranks.length > 1 && job.clock.usable && job.noReplay !== 'ranks-missing' ? lateness(job).culprits.map((c) => c.rank) : [];
   const byRank = named.map((rank) => job.ranks.findIndex((r) => r.rank === rank));
-  const wanted = [...byRank, ...late, job.steps.pace, ...job.ranks.map((_, i) => i)];
+  const seen = [...new Set(places.map(({ rank }) => rank))].slice(0, RANKS - 2);
+  const wanted = [...seen, job.steps.pace, ...byRank, ...late, ...job.ranks.map((_, i) => i)];
   return [...new Set(wanted)].filter((i) => i >= 0 && job.ranks[i]?.tape != null).slice(0, RANKS);
 }
 
-/** The median step and the longest one. */
-function chosenSteps(job: JobFacts): number[] {
+/** The median step, the longest one, and those of the evidence. */
+function chosenSteps(job: JobFacts, places: readonly { step: number }[]): number[] {
   const pace = job.ranks[job.steps.pace];
   const used = job.steps.usedIndex.filter((s) => pace?.steps[s] !== undefined);
   const sorted = [...used].sort((a, b) => length(pace!, a) - length(pace!, b));
-  return [...new Set([sorted[(sorted.length - 1) >> 1], sorted.at(-1)])].filter((s) => s !== undefined).slice(0, STEPS);
+  const seen = [...new Set(places.map(({ step }) => step))].slice(0, STEPS - 2);
+  return [...new Set([sorted[(sorted.length - 1) >> 1], sorted.at(-1), ...seen])].filter((s) => s !== undefined).slice(0, STEPS);
 }
 
 const length = (rank: RankFacts, step: number): number => rank.steps[step]!.end - rank.steps[step]!.start;
@@ -139,8 +155,9 @@ const LANE_ORDER = { host: 0, device: 1, communication: 2 } as const;
 
 /** Slices of the ranks and steps worth a look, for pictures. null: the profile has no tasks with times. */
 export function timelineView(job: JobFacts, report: Report): TimelineView | null {
-  const ranks = chosenRanks(job, report);
-  const steps = chosenSteps(job);
+  const places = evidencePlaces(job, report);
+  const ranks = chosenRanks(job, report, places);
+  const steps = chosenSteps(job, places);
   let left = SLICES;
   const parts: TimelineView['parts'][number][] = [];
   for (const step of steps) {

@@ -1,3 +1,4 @@
+import type { Lang } from '../../model/lang.ts';
 import type { Finding, Location, Recommendation, Report } from '../../model/report.ts';
 import { diffLines, editPlace, evidenceSource, findingFacts, isKnownReference, namesSource, type Places, sureText } from '../details.ts';
 import { proofOf } from '../proof.ts';
@@ -61,18 +62,36 @@ function article(
 <h3>${prose(word('detail.why', lang))}</h3><ul class="evidence">${finding.evidence.slice(0, 60).map((item) => {
     const from = evidenceSource(item, lang);
     const source = namesSource(item) ? html`<code lang="en">${text(places.path(item.source!))}</code> ` : null;
-    return html`<li>${prose(sentence(item.text, lang))} ${source}<span class="dim">${prose(from.join(' · '))}</span>${evidenceLink(item)}</li>`;
-  })}</ul>
+    return html`<li>${prose(sentence(item.text, lang))} ${source}<span class="dim">${prose(from.join(' · '))}</span>${evidenceLink(item, lang)}</li>`;
+  })}</ul>${chartsLink(finding, lang)}
 ${finding.recommendations.length === 0 ? null : html`<h3>${prose(word('detail.change', lang))}</h3>${finding.recommendations.map((r) => change(r, report, places))}`}
 <h3>${prose(word('detail.sure', lang))}</h3><p>${prose(sureText(finding, lang))}</p>${finding.caveats.length === 0 ? null : html`<ul>${finding.caveats.map((c) => html`<li>${prose(sentence(c, lang))}</li>`)}</ul>`}
 <p class="dim"><code lang="en">${text(finding.rule)}</code> · <code lang="en">${text(finding.id)}</code></p>`;
   return html`<article class="cause s-${text(finding.severity)}" data-finding="${text(finding.id)}">${foldOut(head, body, page.open)}</article>`;
 }
 
-/** Evidence with a place in time leads to it in the timeline. */
-function evidenceLink(item: Finding['evidence'][number]): Markup | null {
-  if (item.rank === undefined || item.rank === null || item.startUs === undefined || item.durationUs === undefined) return null;
-  return html` <button type="button" class="show" hidden data-rank="${item.rank}" data-step="${item.step ?? -1}" data-us="${at(item.startUs)}" data-for="${at(item.durationUs)}">▸</button>`;
+/** Evidence leads to its place: in time to the timeline, else to the steps of its rank. */
+function evidenceLink(item: Finding['evidence'][number], lang: Lang): Markup | null {
+  if (item.rank === undefined || item.rank === null) return null;
+  const isTimed = item.startUs !== undefined && item.durationUs !== undefined;
+  const name = text(word('html.evidence.show', lang));
+  return html` <button type="button" class="show" hidden title="${name}" aria-label="${name}" data-rank="${item.rank}"${item.step === undefined || item.step === null ? null : html` data-step="${item.step}"`}${isTimed ? html` data-us="${at(item.startUs!)}" data-for="${at(item.durationUs!)}"` : null}>▸</button>`;
+}
+
+/** Section whose charts show what a finding of this category is about. */
+const CHARTS: Readonly<Record<string, 'input' | 'communication' | 'operators' | 'memory' | 'idle' | 'comparison'>> = {
+  data: 'input',
+  communication: 'communication',
+  compute: 'operators',
+  memory: 'memory',
+  host: 'idle',
+  comparison: 'comparison',
+};
+
+function chartsLink(finding: Finding, lang: Lang): Markup | null {
+  const section = CHARTS[finding.category];
+  if (section === undefined) return null;
+  return html`<p><a href="#${text(section)}">${prose(word('html.charts', lang, { section: word(`html.nav.${section}`, lang) }))}</a></p>`;
 }
 
 /** Every cause with its proof and its change; acknowledged ones last, closed. */
@@ -86,7 +105,7 @@ export function causesSection(report: Report, places: Places): Markup {
   const known = numbered.filter(({ finding }) => isAcknowledged(finding));
   const failed = report.checked.filter(({ outcome }) => outcome === 'error');
   return html`<section id="causes"><h2>${prose(word('detail.findings', lang))}</h2>
-<p class="search"><label>${prose(word('html.search', lang))} <input type="search" id="q" autocomplete="off"></label> <span role="status" id="q-count"></span></p>
+<p class="search"><label>${prose(word('html.search', lang))} <input type="search" id="q" autocomplete="off"></label> <span role="status" id="q-count"></span> <span id="q-more" data-text="${text(word('html.search.elsewhere', lang))}"></span></p>
 ${open.length === 0 ? html`<p class="none">${prose(word('heading.quiet', lang))}</p>` : open.map((f, i) => article(f, page(i < 3)))}
 ${known.length === 0 ? null : foldOut(prose(word(`ack.title.${known.length === 1 ? 'one' : 'many'}`, lang, { n: known.length })), html`${known.map((f) => article(f, page(false)))}`)}
 ${failed.map(({ rule, reason }) => html`<p class="none"><code lang="en">${text(rule)}</code> ${prose(word('outcome.error', lang))}: ${prose(reason)}</p>`)}

@@ -14,9 +14,14 @@ export interface Column {
   readonly figures?: boolean;
 }
 
+/** Words of legends as heads of columns: with a capital, units and literals as they are. */
+function headOf(title: string): string {
+  return /^[a-z]{3,}\b/.test(title) ? title[0]!.toUpperCase() + title.slice(1) : title;
+}
+
 /** A table that can be sorted by its heads; a cell is prose or markup. `id` names it for the copy button. */
 export function table(columns: readonly Column[], rows: readonly (readonly (string | Markup)[])[], className = ''): Markup {
-  return html`<div class="wide"><table class="${text(className)}"><thead><tr>${columns.map((c) => html`<th scope="col"${c.figures === true ? html` class="n"` : null}>${prose(c.title)}</th>`)}</tr></thead><tbody>${rows.map(
+  return html`<div class="wide"><table class="${text(className)}"><thead><tr>${columns.map((c) => html`<th scope="col"${c.figures === true ? html` class="n"` : null}>${prose(headOf(c.title))}</th>`)}</tr></thead><tbody>${rows.map(
     (row) =>
       html`<tr>${row.map((cell, i) => html`<td${columns[i]?.figures === true ? html` class="n"` : null}>${typeof cell === 'string' ? prose(cell, 600) : cell}</td>`)}</tr>`,
   )}</tbody></table></div>`;

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import type { Report } from '../../model/report.ts';
+import type { Places } from '../details.ts';
 import { formatColumnMs, formatPercent } from '../figures.ts';
 import { word } from '../words.ts';
-import { cellBar, figure, type Kind, table } from './figure.ts';
+import { cellBar, figure, table } from './figure.ts';
+import { kernelFigures, kindOfType } from './kernels.ts';
 import { html, type Markup, prose } from './markup.ts';
 
 const Operators = z.array(
@@ -12,14 +14,8 @@ const Operators = z.array(
   }),
 );
 
-const LAYOUT = /^(transdata|transpose|cast|asstrided|slice|concat|memcpy|copy|contiguous|tensormove)/i;
-
-function kindOf(type: string): Kind {
-  return LAYOUT.test(type) ? 'layout' : 'computing';
-}
-
 /** Types of operators by their time on the card. */
-export function operatorsSection(report: Report): Markup {
+export function operatorsSection(report: Report, places: Places): Markup {
   const { lang } = report;
   const parsed = Operators.safeParse(report.views.operators);
   const pace = typeof report.views.paceRank === 'number' ? report.views.paceRank : null;
@@ -41,11 +37,11 @@ export function operatorsSection(report: Report): Markup {
       `\`${t.type.replaceAll('`', 'ˋ')}\``,
       t.core === null ? '–' : `\`${t.core.replaceAll('`', 'ˋ')}\``,
       t.count.toLocaleString('en-US'),
-      cellBar(t.ms / longest, kindOf(t.type), formatColumnMs(t.ms)),
+      cellBar(t.ms / longest, kindOfType(t.type), formatColumnMs(t.ms)),
       formatPercent(t.ms / total, lang),
     ]),
     'sortable',
   );
   const caption = word('html.operators.caption', lang, { rank: of.rank === null ? '–' : String(of.rank), n: of.types.length });
-  return html`<section id="operators">${title}${figure('operator-types', caption, numbers)}</section>`;
+  return html`<section id="operators">${title}${figure('operator-types', caption, numbers)}${kernelFigures(report, places)}</section>`;
 }

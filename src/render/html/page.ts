@@ -7,8 +7,11 @@ import { verdictSentence } from '../standing.ts';
 import { word } from '../words.ts';
 import { causesSection } from './causes.ts';
 import { checksSection } from './checks.ts';
+import { communicationSection } from './communication.ts';
 import { comparedSection } from './compared.ts';
+import { helpDialog } from './help.ts';
 import { idleSection } from './idle.ts';
+import { inputSection } from './input.ts';
 import { html, Markup, prose, text } from './markup.ts';
 import { memorySection } from './memory.ts';
 import { operatorsSection } from './operators.ts';
@@ -51,7 +54,20 @@ function standsAt(context: PageContext | null, lang: Lang): Markup | null {
   return html` · ${prose(said.join(' · '))}`;
 }
 
-const SECTIONS = ['verdict', 'causes', 'step', 'idle', 'ranks', 'operators', 'timeline', 'comparison', 'memory', 'checks'] as const;
+const SECTIONS = [
+  'verdict',
+  'causes',
+  'step',
+  'idle',
+  'ranks',
+  'communication',
+  'operators',
+  'input',
+  'timeline',
+  'comparison',
+  'memory',
+  'checks',
+] as const;
 
 /** The report as one page that needs nothing else: no request leaves it, and every figure is there without scripts. */
 export function renderHtml(report: Report, places: Places = LOCAL_PLACES, context: PageContext | null = null): string {
@@ -63,19 +79,23 @@ export function renderHtml(report: Report, places: Places = LOCAL_PLACES, contex
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta http-equiv="Content-Security-Policy" content="${text(PAGE_POLICY, 1000)}"><meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer"><title>${text(title, 300)}</title>
 <style>${new Markup(STYLE)}</style></head>
 <body>
-<header><a class="skip" href="#verdict">${prose(word('html.skip', lang))}</a><b>NPU Advisor</b><nav aria-label="${text(word('html.nav', lang))}"><ul>${nav}</ul></nav><button type="button" id="theme" hidden>${prose(word('html.theme', lang))}</button></header>
+<header><a class="skip" href="#verdict">${prose(word('html.skip', lang))}</a><b>NPU Advisor</b><nav aria-label="${text(word('html.nav', lang))}"><ul>${nav}</ul></nav><button type="button" id="theme" hidden>${prose(word('html.theme', lang))}</button><button type="button" id="keys" hidden aria-label="${text(word('html.help', lang))}">?</button></header>
 <main>
 ${leftOutNote(context, lang)}${verdictSection(report)}
 ${causesSection(report, places)}
 ${stepSection(report)}
 ${idleSection(report)}
 ${ranksSection(report)}
-${operatorsSection(report)}
+${communicationSection(report)}
+${operatorsSection(report, places)}
+${inputSection(report)}
 ${timelineSection(report)}
 ${comparedSection(report)}
 ${memorySection(report)}
 ${checksSection(report, places)}
 </main>
+<p id="absent" role="status" data-text="${text(word('html.absent', lang, { place: '{place}' }))}"></p>
+${helpDialog(lang)}
 <footer class="dim">${prose(word('detail.tool', lang, { version: report.tool.version }))}${standsAt(context, lang)}</footer>
 ${SCRIPTS.map(
   (script) => html`<script>${new Markup(script)}</script>

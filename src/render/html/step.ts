@@ -3,9 +3,10 @@ import { breakdownLine } from '../details.ts';
 import { formatTime } from '../figures.ts';
 import { representativeRows, rowMs } from '../standing.ts';
 import { word } from '../words.ts';
-import { figure, table } from './figure.ts';
+import { figure, foldOut, table } from './figure.ts';
 import { heatMap } from './heat-map.ts';
 import { html, type Markup, prose, text } from './markup.ts';
+import { stepColumns } from './steps.ts';
 import { timeParts } from './time-parts.ts';
 
 /** Ranks drawn as bars of their own; of more, the worst and the median. */
@@ -20,7 +21,7 @@ function bars(rows: readonly BreakdownRow[], report: Report): Markup {
   const rule = report.job.stepTimeMs;
   return html`<div class="ranks${rows.length > 16 ? html` many` : null}">${rows.map(
     (row) =>
-      html`<div class="rank"><span class="who">${text(row.rank === null ? '–' : String(row.rank))}</span><div class="track">${
+      html`<div class="rank" data-rank="${row.rank ?? -1}"><span class="who">${text(row.rank === null ? '–' : String(row.rank))}</span><div class="track">${
         rule === null ? null : html`<u style="left:${percent(rule)}%"></u>`
       }<div class="bar">${timeParts(row).map(({ kind, ms }) =>
         ms <= 0 ? null : html`<span class="k-${text(kind)}" style="width:${percent(ms)}%" title="${text(formatTime(ms))}"></span>`,
@@ -79,11 +80,14 @@ export function stepSection(report: Report): Markup {
       const line = breakdownLine(row);
       return [line.rank, line.step, line.stepMs, line.computing, line.exposed, line.overlapped, line.free, line.bubble, line.preparing];
     }),
-    'folded sortable',
+    'sortable',
   );
   const cut =
     all.length < report.breakdown.length
       ? word('detail.breakdown.cut', lang, { shown: all.length, total: report.breakdown.length })
       : word('detail.breakdown.note', lang);
-  return html`<section id="step"><h2>${prose(word('detail.breakdown', lang))}</h2>${figure('rank-bars', caption, html`${bars(shown, report)}${legend(report)}`, numbers)}<p class="dim">${prose(cut)}</p>${map(report)}</section>`;
+  return html`<section id="step"><h2>${prose(word('detail.breakdown', lang))}</h2>${figure('rank-bars', caption, html`${bars(shown, report)}${legend(report)}`)}${map(report)}${stepColumns(
+    report,
+    shown.map((row) => row.rank),
+  )}${foldOut(prose(word('html.step.table', lang)), html`${numbers}<p class="dim">${prose(cut)}</p>`)}</section>`;
 }

@@ -37,8 +37,6 @@ function marks(report: Report): { number: number; rank: number; fromUs: number; 
   );
 }
 
-const KEYS = ['W S', 'A D', '0', 'F', '. ,', '[ ]', 'Backspace'] as const;
-
 /** Tasks of the card, collectives and what held the host, of the ranks and steps worth a look. Drawn by the script of the page. */
 export function timelineSection(report: Report): Markup {
   const { lang } = report;
@@ -62,6 +60,12 @@ export function timelineSection(report: Report): Markup {
     computing: word('time.computing', lang),
     exposed: word('time.exposed', lang),
     slices: word('html.timeline.slices', lang),
+    name: word('html.timeline.name', lang),
+    count: word('html.timeline.count', lang),
+    total: word('html.timeline.total', lang),
+    mean: word('html.timeline.mean', lang),
+    longest: word('html.timeline.longest', lang),
+    cut: word('html.timeline.cut', lang, { n: '{n}', all: '{all}' }),
   };
   const steps = [...new Set(parts.map((p) => p.step))];
   const options = steps.map((step, i) => html`<option value="${i}">${prose(names.step)} ${step === null ? text('–') : step}</option>`);
@@ -69,7 +73,7 @@ export function timelineSection(report: Report): Markup {
 <p class="none noscript">${prose(word('html.timeline.scripts', lang))}</p>
 <div id="tl" hidden>
 <p><label>${prose(names.step)} <select id="tl-step">${options}</select></label>
-<button type="button" data-key="w">+</button> <button type="button" data-key="s">−</button> <button type="button" data-key="a">←</button> <button type="button" data-key="d">→</button> <button type="button" data-key="0">0</button> <button type="button" data-key="Backspace">${prose(word('html.timeline.undo', lang))}</button> <span class="dim">${text(KEYS.join(' · '))}</span></p>
+<button type="button" data-key="w">+</button> <button type="button" data-key="s">−</button> <button type="button" data-key="a">←</button> <button type="button" data-key="d">→</button> <button type="button" data-key="0">0</button> <button type="button" data-key="Backspace">${prose(word('html.timeline.undo', lang))}</button> <span class="dim">${prose(word('html.help', lang))}: <kbd lang="en">?</kbd></span></p>
 <div id="tl-box"><canvas id="tl-draw" role="application" tabindex="0" aria-label="${text(word('html.timeline', lang))}" aria-describedby="tl-live"></canvas><canvas id="tl-over" aria-hidden="true"></canvas></div>
 <p id="tl-live" role="status" aria-live="polite"></p><div id="tl-panel"></div>
 </div>
