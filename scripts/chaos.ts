@@ -17,8 +17,8 @@ import { countFiles, type Exit, freePort, type ProductProcess, randomFrom, sleep
 import { createTraffic, faultsOf, isSettled, quantile } from '../lab/operation/traffic.ts';
 import { startTemporaryPostgres } from '../lab/postgres/index.ts';
 
-/** How long the last jobs may take after everything has calmed down: a killed worker's lease, and back-offs. */
-const SETTLE_MS = 180_000;
+/** After everything has calmed down: for so long nothing may come to its end before what is left is taken for lost. */
+const STUCK_MS = 120_000;
 
 const { values } = parseArgs({
   options: {
@@ -164,7 +164,11 @@ const chaosMs = Date.now() - started;
 
 // Everything is calm from here on; what is still open must come to its end by itself.
 const calm = Date.now();
-while (Date.now() - calm < SETTLE_MS && !pulls.every(({ settledAt }) => settledAt !== null)) await sleep(250);
+while (!pulls.every(({ settledAt }) => settledAt !== null)) {
+  const latest = Math.max(calm, ...pulls.map(({ settledAt }) => settledAt ?? 0));
+  if (Date.now() - latest > STUCK_MS) break;
+  await sleep(250);
+}
 const settledMs = Date.now() - calm;
 let writes = -1;
 for (;;) {

@@ -105,6 +105,13 @@ export const HOLDINGS = [
     until: 'after they were recorded; facts of branches 180 days, of pull requests 14 days, 128 MB of a repository at most',
     ofRepository: 'repo_id = $1',
   },
+  {
+    table: 'portions',
+    holds: 'Shares of a large job that several workers read: numbers and names of artifacts, and the facts of their ranks.',
+    days: 2,
+    until: 'after they were read',
+    ofRepository: 'repo_id = $1',
+  },
   { table: 'marks', holds: 'When this server was last alive.', days: null, until: 'until it is overwritten', ofRepository: null },
   {
     table: 'usage',

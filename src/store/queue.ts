@@ -1,6 +1,6 @@
 import { type Db, PgBoss } from 'pg-boss';
 import type { Database, Queue } from './ports.ts';
-import { boundsOf, HEAVY_TO, installationsOf, LIGHT_FROM, priorityOf } from './turn.ts';
+import { boundsOf, HANDLED_TOGETHER, installationsOf, priorityOf } from './turn.ts';
 
 const NAME = 'subject';
 /** Waiting jobs of one installation that are counted to find a job's place. */
@@ -87,12 +87,13 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       );
       if (live.length === 0) await poke(subject);
     },
-    async work(handler, { light, heavy, perInstallation }) {
+    async work(handler, { light, heavy, perInstallation, portions }) {
       const polling = { includeMetadata: true, pollingIntervalSeconds: 0.5 } as const;
       // Side by side, so that analyses that take hours do not keep a command waiting.
       for (const bounds of [
-        { localConcurrency: light, minPriority: LIGHT_FROM },
-        { localConcurrency: heavy, maxPriority: HEAVY_TO, localGroupConcurrency: perInstallation },
+        { localConcurrency: light, ...HANDLED_TOGETHER.light },
+        { localConcurrency: heavy, localGroupConcurrency: perInstallation, ...HANDLED_TOGETHER.heavy },
+        { localConcurrency: portions, ...HANDLED_TOGETHER.portions },
       ]) {
         const id = await boss.work<{ subject: string }, void, typeof polling & typeof bounds>(
           NAME,

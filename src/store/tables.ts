@@ -2,6 +2,7 @@ import { acknowledgements } from './acknowledgements.ts';
 import { checks } from './checks.ts';
 import { erasures, repositories, usage } from './erasure.ts';
 import { pages } from './pages.ts';
+import { portions } from './portions.ts';
 import type {
   Asks,
   Database,
@@ -331,5 +332,6 @@ export function createStore(database: Database, now: Clock = Date.now): Store {
     erasures: erasures(database, now),
     usage: usage(database),
     profiles: profiles(database),
+    portions: portions(database, now),
   };
 }

@@ -1,11 +1,12 @@
 import type { Database } from './ports.ts';
 
 /**
- * Whose turn it is. What a person waits for and costs little comes first (commands, new heads, finished runs), then pull requests, then the
- * profiles of branches that nobody waits for. Within a class installations take turns: a job comes behind as many others as its own
+ * Whose turn it is. Portions of jobs that have begun come first, then what a person waits for and costs little (commands, new heads, finished
+ * runs), then pull requests, then the profiles of branches that nobody waits for. Within a class installations take turns: a job comes behind as many others as its own
  * installation has waiting, so that a hundred jobs of one do not keep the single one of another waiting.
  */
 const CLASS = 1_000_000;
+const PORTION = 3 * CLASS;
 const LIGHT = 2 * CLASS;
 const ANALYSIS = CLASS;
 const BASELINE = 0;
@@ -13,6 +14,7 @@ const BASELINE = 0;
 const MAX_BEHIND = 50_000;
 
 function classOf(subject: string): number {
+  if (subject.startsWith('portion/')) return PORTION;
   if (subject.startsWith('pull-request/')) return ANALYSIS;
   return subject.startsWith('branch/') ? BASELINE : LIGHT;
 }
@@ -28,9 +30,12 @@ export function priorityOf(subject: string, waiting: number): number {
   return boundsOf(subject).highest - Math.min(waiting, MAX_BEHIND);
 }
 
-/** Bounds of the priorities of what is cheap, and of what runs analyses. */
-export const LIGHT_FROM = LIGHT;
-export const HEAVY_TO = LIGHT - 1;
+/** Priorities of what is cheap, of what runs analyses, and of the portions that those wait for. */
+export const HANDLED_TOGETHER = {
+  light: { minPriority: LIGHT, maxPriority: PORTION - 1 },
+  heavy: { maxPriority: LIGHT - 1 },
+  portions: { minPriority: PORTION },
+} as const;
 
 const MAX_KNOWN = 20_000;
 

@@ -57,6 +57,7 @@ beforeAll(async () => {
         throw new AdviseError('analysis-memory', 'the analysis was asked for', 'Nothing to do.');
       },
       parts: async () => [],
+      digest: async () => undefined,
     },
     policy: createOutboundPolicy([new URL(hub.blobUrl).host], hub.apiUrl),
     catalog: undefined,
@@ -65,7 +66,9 @@ beforeAll(async () => {
     options: {
       maxArtifactBytes: 1e6,
       maxDailyBytes: 1e12,
+      spreadBytes: 0,
       downloadTimeoutMs: 1000,
+      analysisTimeoutMs: 1000,
       attempts: 2,
       retryDelaySeconds: 0,
       analyses: 1,

@@ -8,7 +8,14 @@ import { type Octokit, PERMISSIONS, refusalOf, statusOf } from '../../github/cli
 import type { Task } from '../../github/intake.ts';
 import { type LogContext, withLogContext } from '../../github/log.ts';
 import { permissionOf, type Reaction, react } from '../../github/permission.ts';
-import { findPullRequests, findPullRequestsOfHead, listRuns, type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
+import {
+  findPullRequests,
+  findPullRequestsOfHead,
+  isRunOfHead,
+  listRuns,
+  type PullRequest,
+  readPullRequest,
+} from '../../github/pull-requests.ts';
 import type { ShownFinding } from '../../model/acknowledgement.ts';
 import type { Lang } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
@@ -79,16 +86,20 @@ async function handleRun(deps: Dependencies, task: TaskOf<'run-completed'>, orig
   const octokit = await deps.github.client(installationId, repository, PERMISSIONS.resolve);
   const pulls = await findPullRequests(octokit, repository, run);
   if (isBranchRun(task, pulls.length === 0)) await requestRecording(deps, task, origin);
-  if (pulls.length === 0) {
+  if (pulls.length === 0)
     deps.log.info({ repository: repository.id, run: run.id, sha: run.headSha }, 'run belongs to no open pull request');
-    for (const { pr } of await deps.store.checks.ofCommit(repository.id, run.headSha)) {
-      // The commit of a merge queue has no pull request of its own and is judged elsewhere.
-      if (pr === QUEUE_PR) continue;
-      const pull = await readPullRequest(octokit, repository, pr);
+  for (const { pr } of await deps.store.checks.ofCommit(repository.id, run.headSha)) {
+    // The commit of a merge queue has no pull request of its own and is judged elsewhere.
+    if (pr === QUEUE_PR || pulls.some(({ number }) => number === pr)) continue;
+    const pull = await readPullRequest(octokit, repository, pr);
+    if (pull?.state !== 'open' || pull.headSha !== run.headSha) {
       const place = { target: { installationId, repository }, sha: run.headSha, pr };
       await withdraw(deps, place, pull?.headSha === run.headSha ? 'closed' : 'superseded');
+    } else if (isRunOfHead(run, pull, repository)) {
+      // The same commit on a branch of ours, where a maintainer has had a fork's commit tested.
+      const common = { installationId, repository, pr, headSha: run.headSha, run: null, isAsked: false, commentId: null };
+      await requestAnalysis(deps, origin, common);
     }
-    return;
   }
   const { id, name, path, htmlUrl } = run;
   for (const pull of pulls) {
@@ -246,22 +257,21 @@ async function mayAsk(octokit: Octokit, repository: Target['repository'], actor:
   return permission === 'write' || permission === 'admin';
 }
 
-async function statusFacts(
-  deps: Dependencies,
-  octokit: Octokit,
-  target: Target,
-  pr: number,
-  baseRef: string,
-  headSha: string,
-): Promise<StatusFacts> {
+async function statusFacts(deps: Dependencies, octokit: Octokit, target: Target, pull: PullRequest, headSha: string): Promise<StatusFacts> {
   const { repository } = target;
-  const settings = await readSettings(deps, target, baseRef, octokit);
+  const { number: pr } = pull;
+  const settings = await readSettings(deps, target, pull.baseRef, octokit);
   const config = settings.ok ? settings.value : DEFAULT_CONFIG;
   const check = await deps.store.checks.find(repository.id, headSha, pr);
   const latest = Report.safeParse(await deps.store.reports.latest(repository.id, headSha, pr));
   const reader = await deps.github.client(target.installationId, repository, PERMISSIONS.read);
   const runs: StatusFacts['runs'][number][] = [];
   for (const { run, completed } of (await listRuns(reader, repository, headSha)).slice(0, 10)) {
+    if (!isRunOfHead(run, pull, repository)) {
+      const ignoredBecause = config.lang === 'en' ? 'ignored, it is of another fork' : '已忽略，属于另一个 fork';
+      runs.push({ name: run.name, completed, matching: 0, uploaded: 0, ignoredBecause });
+      continue;
+    }
     if (!isRunAccepted(config, run)) {
       const ignoredBecause =
         config.lang === 'en' ? 'ignored, its file or event is not among those accepted' : '已忽略，其文件或触发事件不在接受范围内';
@@ -365,7 +375,7 @@ async function handleComment(deps: Dependencies, request: WorkRequest, stored: T
       async requestAnalysis(sha, wanted) {
         if (wanted !== null) {
           const reader = await deps.github.client(installationId, repository, PERMISSIONS.read);
-          const found = await findWanted(reader, target, sha, wanted, settings.ok ? settings.value : DEFAULT_CONFIG);
+          const found = await findWanted(reader, target, { ...pull, headSha: sha }, wanted, settings.ok ? settings.value : DEFAULT_CONFIG);
           if ('problem' in found) return found.problem;
         }
         const origin = originOf(index);
@@ -373,7 +383,7 @@ async function handleComment(deps: Dependencies, request: WorkRequest, stored: T
         await requestAnalysis(deps, origin, { ...common, headSha: sha, wanted });
         return null;
       },
-      status: (sha) => statusFacts(deps, octokit, target, pr, pull.baseRef, sha),
+      status: (sha) => statusFacts(deps, octokit, target, pull, sha),
     }),
   });
   if (result !== 'started') await react(octokit, repository, commentId, result === 'done' ? '+1' : 'confused');

@@ -43,12 +43,14 @@ export async function unlessOvertaken<T>(deps: Dependencies, analysis: Analysis,
     deps.options.isTest ? TEST_LOOK_MS : LOOK_MS,
   );
   try {
-    return await work({ ...deps, signal: AbortSignal.any([deps.signal, overtaken.signal]) });
+    const signal = AbortSignal.any([deps.signal, overtaken.signal]);
+    return await work({ ...deps, signal, isOvertaken: () => overtaken.signal.aborted });
   } catch (error) {
     if (!overtaken.signal.aborted || deps.signal.aborted) throw error;
     deps.log.info({ repository: target.repository.id, pr, sha: headSha }, 'an analysis was stopped, the pull request has moved on');
   } finally {
     clearInterval(timer);
+    await looking;
   }
   return work(deps);
 }

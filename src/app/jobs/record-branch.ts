@@ -19,6 +19,7 @@ import type { Dependencies } from './dependencies.ts';
 import { isRunAccepted } from './find-profile.ts';
 import { analyseArtifacts, isAboutUpload, originOf, record } from './make-report.ts';
 import { QUEUE_PR, readQueueRef } from './merge-queue.ts';
+import { gather } from './portions.ts';
 import type { Target } from './request.ts';
 import { readSettings } from './settings.ts';
 import { subjectOf } from './subject.ts';
@@ -161,7 +162,13 @@ async function recordOne(deps: Dependencies, octokit: Octokit, target: Target, r
     const { config } = job;
     const progress = { tell: () => undefined };
     const what = { artifacts: candidate.artifacts, config, source: null, progress, baseline, keepsFacts: true };
-    const made = await deps.analysisSlot(() => analyseArtifacts(deps, octokit, target, what));
+    const gathered = await gather(deps, target, {
+      artifacts: candidate.artifacts,
+      progress,
+      onSpread: async () => undefined,
+    });
+    const made = await deps.analysisSlot(() => analyseArtifacts(deps, octokit, target, { ...what, gathered }));
+    await gathered?.done();
     const judged = Report.parse({ ...made.report, gate: made.report.gate ?? evaluateGate(made.report, config.gate) });
     await record(deps, target, { job: key, sha: headSha, branch, pr: null, trusted: true, origin }, { report: judged, facts: made.facts });
     deps.log.info({ repository: target.repository.id, branch, sha: headSha, job: key }, 'a profile of a branch is kept');

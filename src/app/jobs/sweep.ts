@@ -96,6 +96,7 @@ export async function prune(deps: Dependencies): Promise<void> {
     pullRequestFactsOlderThan: deps.now() - PULL_REQUEST_FACTS_DAYS * DAY,
     factsBytes: FACTS_BYTES,
   });
+  await deps.store.portions.prune(before('portions'));
   await deps.store.usage.prune(dayOf(before('usage')));
 }
 

@@ -95,6 +95,9 @@ export async function openJobs(
     analysis: {
       analyse: (request, hooks) => analysePlan(request, { onProgress: () => undefined, signal: hooks.signal }),
       parts: async () => [],
+      digest: async () => {
+        throw new Error('no portion is read here');
+      },
     },
     timed: (_, body) => body(),
     policy: createOutboundPolicy([new URL(hub.blobUrl).host], hub.apiUrl),
