@@ -38,3 +38,9 @@ export class AdviseError extends Error {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** What went wrong and what to do, for a line of a terminal or a log. */
+export function inOneLine({ told }: AdviseError, lang: Lang): string {
+  const { message, hint } = told[lang];
+  return `${message}${lang === 'en' ? '. ' : '。'}${hint}`.replaceAll(/\s+/g, ' ');
+}

@@ -32,19 +32,20 @@ function oneOf<T extends string>(what: 'format' | 'language', value: string, all
 }
 
 /** `npu-advise analyze PATH...`; returns the exit code: 0 gate passed or none, 1 gate failed. */
-export async function analyze(paths: readonly string[], options: AnalyzeOptions): Promise<number> {
+export async function analyze(paths: readonly string[], options: AnalyzeOptions, terminal: Lang): Promise<number> {
   const format = oneOf<Format>('format', options.format, FORMATS);
-  const report = await diagnose(paths, options, { timeline: format === 'html' });
+  const report = await diagnose(paths, options, terminal, { timeline: format === 'html' });
   const text = write(report, format);
   if (options.out === undefined) process.stdout.write(text);
   else await save(options.out, text);
   return report.gate?.outcome === 'fail' ? 1 : 0;
 }
 
-/** What all commands that look at a profile do first. */
+/** What all commands that look at a profile do first. `terminal`: its language, where neither an option nor the settings name one. */
 export async function diagnose(
   paths: readonly string[],
   options: Omit<AnalyzeOptions, 'format' | 'out'>,
+  terminal: Lang = 'en',
   extras: Pick<EngineOptions, 'timeline'> = {},
 ): Promise<Report> {
   if (paths.length === 0 && options.source === undefined)
@@ -54,7 +55,8 @@ export async function diagnose(
       { en: 'Name a profile, or a repository with --source.', zh: '给出 profile，或用 --source 给出仓库。' },
     );
   const config = await loadConfig(options.config);
-  const lang = options.lang === undefined ? config.lang : oneOf<Lang>('language', options.lang, LANGS);
+  const own = options.config === undefined ? terminal : config.lang;
+  const lang = options.lang === undefined ? own : oneOf<Lang>('language', options.lang, LANGS);
   const source = options.source === undefined ? null : folderSourceTree(options.source);
   const sources: ProfileSource[] = [];
   const before: ProfileSource[] = [];

@@ -1,17 +1,25 @@
 import { Command, CommanderError } from 'commander';
-import { AdviseError, messageOf } from '../base/errors.ts';
+import { AdviseError, inOneLine, messageOf } from '../base/errors.ts';
 import { VERSION } from '../engine/version.ts';
-import type { Lang } from '../model/lang.ts';
+import { LANGS, type Lang } from '../model/lang.ts';
 import { type AnalyzeOptions, analyze } from './analyze.ts';
+import { langOf, mistakeInChinese, speakChinese } from './chinese.ts';
 import { digest } from './digest.ts';
 import { validateConfig } from './load-config.ts';
 import { type PatchOptions, patch } from './patch.ts';
 import { explainRule, listRules } from './rules.ts';
+import { notKnown } from './usage.ts';
 
 const UNUSABLE = 2;
 
+/** Of the terminal, where `--lang` does not name one. */
+const LANG = langOf(process.argv, process.env);
+
 function lang(value: string | undefined): Lang {
-  return value === 'zh' ? 'zh' : 'en';
+  if (value === undefined) return LANG;
+  const found = LANGS.find((one) => one === value);
+  if (found === undefined) throw notKnown('language', value, LANGS);
+  return found;
 }
 
 const ENV_FILE = ['--env <file>', 'file with variables, as `setup` writes it; those of the environment go first'] as const;
@@ -23,7 +31,11 @@ function environment({ env: envFile }: { readonly env?: string }): NodeJS.Proces
       process.loadEnvFile(envFile);
     } catch (error) {
       const { code = 'unknown' } = error as NodeJS.ErrnoException;
-      throw new AdviseError('environment', `${envFile} cannot be read (${code})`, 'Give the path of a file with NAME=value lines.');
+      throw new AdviseError(
+        'environment',
+        { en: `${envFile} cannot be read (${code})`, zh: `无法读取 ${envFile}（${code}）` },
+        { en: 'Give the path of a file with NAME=value lines.', zh: '给出由 NAME=value 行组成的文件的路径。' },
+      );
     }
   }
   return process.env;
@@ -53,7 +65,7 @@ program
   .option('--out <file>', 'write there instead of standard output')
   .option('--lang <lang>', 'en or zh')
   .action(async (paths: string[], options: AnalyzeOptions) => {
-    process.exitCode = await analyze(paths, options);
+    process.exitCode = await analyze(paths, options, LANG);
   });
 
 program
@@ -71,7 +83,7 @@ program
   .option('--out <file>', 'write there instead of standard output')
   .option('--lang <lang>', 'en or zh')
   .action(async (paths: string[], options: PatchOptions) => {
-    await patch(paths, options);
+    await patch(paths, options, LANG);
   });
 
 program
@@ -128,7 +140,9 @@ program
     try {
       process.exitCode = await runAction(env, (text) => process.stdout.write(text));
     } catch (error) {
-      process.stdout.write(`${workflowCommand('error', null, describeFailure(error), 'NPU Advisor')}\n`);
+      process.stdout.write(
+        `${workflowCommand('error', null, describeFailure(error, env.INPUT_LANG === 'zh' ? 'zh' : 'en'), 'NPU Advisor')}\n`,
+      );
       process.exitCode = UNUSABLE;
     }
   });
@@ -196,14 +210,20 @@ program
 function fail(error: unknown): void {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return;
-    process.stderr.write(`npu-advise: ${error.message.replace(/^error: /, '').replaceAll(/\s+/g, ' ')}; see npu-advise --help\n`);
+    const what = LANG === 'zh' ? mistakeInChinese(error) : error.message.replace(/^error: /, '');
+    const where = LANG === 'zh' ? '；见 npu-advise --help' : '; see npu-advise --help';
+    process.stderr.write(`npu-advise: ${what.replaceAll(/\s+/g, ' ')}${where}\n`);
   } else if (error instanceof AdviseError) {
-    process.stderr.write(`npu-advise: ${error.message.replaceAll(/\s+/g, ' ')}. ${error.hint.replaceAll(/\s+/g, ' ')}\n`);
+    process.stderr.write(`npu-advise: ${inOneLine(error, LANG)}\n`);
   } else {
-    process.stderr.write(`npu-advise: unexpected: ${messageOf(error)}\n${error instanceof Error ? (error.stack ?? '') : ''}\n`);
+    process.stderr.write(
+      `npu-advise: ${LANG === 'zh' ? '意外错误：' : 'unexpected: '}${messageOf(error)}\n${error instanceof Error ? (error.stack ?? '') : ''}\n`,
+    );
   }
   process.exitCode = UNUSABLE;
 }
+
+if (LANG === 'zh') speakChinese(program);
 
 try {
   await program.parseAsync(process.argv);

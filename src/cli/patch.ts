@@ -1,15 +1,18 @@
+import type { L10n, Lang } from '../model/lang.ts';
 import type { Report } from '../model/report.ts';
 import { type AnalyzeOptions, diagnose, save } from './analyze.ts';
+
+const NOTHING: L10n = { en: 'no finding has a change for a line of this source', zh: '没有可落到该源码某一行的改动' };
 
 export interface PatchOptions extends Omit<AnalyzeOptions, 'format'> {
   readonly source: string;
 }
 
 /** `npu-advise patch PATH... --source DIR`: every change as one unified diff for `git apply`; what to check goes before it as comments. */
-export async function patch(paths: readonly string[], options: PatchOptions): Promise<void> {
-  const report = await diagnose(paths, options);
+export async function patch(paths: readonly string[], options: PatchOptions, terminal: Lang): Promise<void> {
+  const report = await diagnose(paths, options, terminal);
   const text = patchText(report);
-  if (report.patch === undefined) process.stderr.write('npu-advise: no finding has a change for a line of this source\n');
+  if (report.patch === undefined) process.stderr.write(`npu-advise: ${NOTHING[report.lang]}\n`);
   if (options.out === undefined) process.stdout.write(text);
   else await save(options.out, text);
 }

@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { AdviseError, messageOf } from '../../base/errors.ts';
+import { AdviseError, inOneLine, messageOf } from '../../base/errors.ts';
 import { matchesAny } from '../../config/glob.ts';
 import { type JobSettings, jobOfArtifact, jobsOf, touchedJobs } from '../../config/jobs.ts';
 import { mergeLayers, parseConfig, type Unusable } from '../../config/parse.ts';
@@ -158,7 +158,7 @@ function conclude(check: RenderedCheck, told: readonly JobTold[], lang: Lang, in
     out(`${workflowCommand(level, null, text('missing', lang, { why: check.title }).replaceAll('`', ''))}\n`);
   } else if (check.conclusion === 'failure') {
     const because = told.flatMap(({ told: one }) => (one.kind === 'report' ? (one.report.gate?.because ?? []) : []));
-    out(`${workflowCommand('error', null, because.join('; ').replaceAll('`', ''), text('failed', lang))}\n`);
+    out(`${workflowCommand('error', null, because.join(lang === 'en' ? '; ' : '；').replaceAll('`', ''), text('failed', lang))}\n`);
   }
   return check.conclusion === 'failure' && inputs.fail === 'gate' ? 1 : 0;
 }
@@ -518,7 +518,7 @@ function writeOutputs(env: Env, outputs: Readonly<Record<OutputName, string>>): 
 }
 
 /** What went wrong, as an annotation of the run. */
-export function describeFailure(error: unknown): string {
-  if (error instanceof AdviseError) return `${error.message.replaceAll(/\s+/g, ' ')}. ${error.hint.replaceAll(/\s+/g, ' ')}`;
-  return `unexpected: ${messageOf(error)}`;
+export function describeFailure(error: unknown, lang: Lang = 'en'): string {
+  if (error instanceof AdviseError) return inOneLine(error, lang);
+  return `${lang === 'en' ? 'unexpected: ' : '意外错误：'}${messageOf(error)}`;
 }
