@@ -3,6 +3,7 @@
  *
  * What a unit is and what it must keep: docs/extend.md.
  */
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -267,7 +268,10 @@ function advise(_finding: Parameters<Remedy['advise']>[0], context: RemedyContex
   if (!isTrueHere(context)) return null;
   return {
     title: TITLE,
-    text: prose(both('TODO why this helps.', 'TODO 为何有效。'), both('Check: TODO what the next profile shows.', '验证：TODO 下一次 profile 的变化。')),
+    text: prose(
+      both('TODO why this helps.', 'TODO 为何有效。'),
+      both('Check: TODO what the next profile shows.', '验证：TODO 下一次 profile 的变化。'),
+    ),
     code: null,
     preconditions: [both('TODO what has to hold.', 'TODO 前提。')],
     references: [],
@@ -395,7 +399,12 @@ describe('loud', () => {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [kind = '', id = ''] = process.argv.slice(2);
   try {
-    const { written, next } = writeUnit(fileURLToPath(new URL('..', import.meta.url)), kind, id);
+    const root = fileURLToPath(new URL('..', import.meta.url));
+    const { written, next } = writeUnit(root, kind, id);
+    // Where lines break depends on the length of the id.
+    spawnSync(join(root, 'node_modules/.bin/biome'), ['format', '--write', ...written.filter((path) => path.endsWith('.ts'))], {
+      cwd: root,
+    });
     console.log(`${written.map((path) => `wrote ${path}`).join('\n')}\n\nNext:\n${next.map((step, i) => `${i + 1}. ${step}`).join('\n')}`);
   } catch (error) {
     console.error(`npm run new -- rule|remedy|importer ID: ${error instanceof Error ? error.message : error}`);
