@@ -64,15 +64,25 @@ export async function readPullRequest(octokit: Octokit, repository: RepositoryRe
 }
 
 /**
+ * Whether a run may speak for the head of a pull request: it ran in the repository that holds the head, or in the base repository. A fork can
+ * hold the very commit of somebody else's pull request, and what it uploads would be taken for theirs.
+ */
+export function isRunOfHead(
+  { headRepoId }: Pick<RunRef, 'headRepoId'>,
+  pull: Pick<PullRequest, 'headRepoId'>,
+  repository: Pick<RepositoryRef, 'id'>,
+): boolean {
+  // null: a fork that is gone.
+  return headRepoId === pull.headRepoId || headRepoId === repository.id;
+}
+
+/**
  * Open pull requests whose head is exactly the commit and repository of the run. Works for forks, whose runs list no pull
  * requests: the list is asked for by `owner:branch` and checked by commit and repository id. Empty: closed or force-pushed since.
  */
 export async function findPullRequests(octokit: Octokit, repository: RepositoryRef, run: RunRef): Promise<PullRequest[]> {
   const belongs = (pull: PullRequest): boolean =>
-    pull.state === 'open' &&
-    pull.baseRepoId === repository.id &&
-    pull.headSha === run.headSha &&
-    (run.headRepoId === null || pull.headRepoId === run.headRepoId);
+    pull.state === 'open' && pull.baseRepoId === repository.id && pull.headSha === run.headSha && isRunOfHead(run, pull, repository);
   const found = new Map<number, PullRequest>();
 
   if (run.headOwner !== null && run.headBranch !== null) {

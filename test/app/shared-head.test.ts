@@ -146,6 +146,35 @@ describe('two pull requests with the same head', () => {
   });
 });
 
+describe('a fork that holds the commit of somebody else', () => {
+  it('has no say on their pull request, whatever it uploads; a run of the repository itself has', async () => {
+    const repository = jobs.hub.addRepository({ owner: 'acme', name: `twins-${++count}`, files: { 'train.py': 'import torch\n' } });
+    const changes = { 'train.py': `${TRAIN_PY}# fork ${count}\n` };
+    const ours = repository.openPullRequest({ author: 'alice', branch: 'both', title: 'x', changes });
+    const theirs = repository.openPullRequest({ author: 'mallory', branch: 'both', title: 'x', changes: {}, fork: { owner: 'mallory' } });
+    await opened(ours);
+    await opened(theirs);
+    await profiled(repository, theirs);
+    // What runs on ours has us look for profiles of the commit.
+    const run = repository.addWorkflowRun({ pr: ours, status: 'in_progress' });
+    await jobs.take('workflow_run', { action: 'in_progress', run });
+    expect([comments(ours).length, comments(theirs).length]).toEqual([0, 1]);
+    expect(await shareOf(ours)).toMatchObject({ phase: 'queued', said: expect.stringContaining('underway') });
+    const said = repository.comment(ours, 'alice', '/npu-advise status');
+    await jobs.take('issue_comment', { action: 'created', comment: said });
+    expect(comments(ours).at(-1)).toContain('ignored, it is of another fork');
+    expect(await jobs.deps.store.profiles.ofCommits(repository.id, 'default', [ours.headSha])).toEqual([]);
+    repository.closePullRequest(theirs);
+    await closed(theirs);
+    expect(checksOf(ours)).toMatchObject([{ status: 'in_progress' }]);
+
+    repository.reopenPullRequest(theirs);
+    await profiled(repository, ours);
+    expect(await shareOf(ours)).toMatchObject({ phase: 'completed', hasReport: true });
+    expect(checksOf(ours)).toMatchObject([{ status: 'completed' }]);
+  });
+});
+
 describe('the check run of several pull requests', () => {
   const said = (over: Partial<DesiredCheck>): DesiredCheck => {
     return { status: 'completed', conclusion: 'neutral', title: 't', summary: 's', text: '', annotations: [], actions: [], ...over };

@@ -77,7 +77,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
   const hasNewBase = analysis.hasNewBase === true;
   if (check.hasReport && !hasNewBase && (await sayKept(deps, octokit, analysis, job!, publication))) return 'published';
 
-  const search = await searchFor(octokit, analysis, config);
+  const search = await searchFor(octokit, analysis, pull, config);
   deps.killPoint('artifact-listed');
   // Where the profile is gone, or another one is under way, the new base at least judges what is known.
   const isKnown = search.kind !== 'found' && check.hasReport && hasNewBase;
@@ -153,10 +153,10 @@ async function analyseJobs(
   if (touched.length === 0) return sayUntouched(untouched);
 
   let found: { job: JobSettings; search: Search }[] = [];
-  const lists = listsOf(octokit, target, headSha);
+  const lists = listsOf(octokit, target, publication.pull);
   for (const job of touched) {
     const isOwn = (artifact: string): boolean => (jobOfArtifact(jobs, artifact) ?? jobs[0]) === job;
-    found.push({ job, search: await searchFor(octokit, analysis, job.config, { lists, isOwn }) });
+    found.push({ job, search: await searchFor(octokit, analysis, publication.pull, job.config, { lists, isOwn }) });
   }
   // Who points at one upload asks for nothing else.
   const there = found.filter(({ search }) => search.kind === 'found');
@@ -236,16 +236,17 @@ async function sayAwaited(
 async function searchFor(
   octokit: Octokit,
   analysis: Analysis,
+  pull: PullRequest,
   config: Config,
-  of: Parameters<typeof findProfile>[3] = {},
+  of: Parameters<typeof findProfile>[4] = {},
 ): Promise<Search> {
-  const { target, headSha, wanted } = analysis;
+  const { target, wanted } = analysis;
   if (wanted === null) {
-    const search = await findProfile(octokit, analysis, config, of);
+    const search = await findProfile(octokit, analysis, pull, config, of);
     const candidate = search.kind === 'found' ? null : await findElsewhere(octokit, analysis, config);
     return candidate === null ? search : { kind: 'found', candidate };
   }
-  const found = await findWanted(octokit, target, headSha, wanted, config);
+  const found = await findWanted(octokit, target, pull, wanted, config);
   const { isOwn = () => true } = of;
   const artifacts = 'candidate' in found ? found.candidate.artifacts.filter(({ name }) => isOwn(name)) : [];
   if ('candidate' in found && artifacts.length > 0) return { kind: 'found', candidate: { ...found.candidate, artifacts } };

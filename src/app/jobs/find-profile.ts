@@ -4,7 +4,7 @@ import { matchesAny } from '../../config/glob.ts';
 import type { Config } from '../../config/schema.ts';
 import { type Artifact, chooseArtifacts, listArtifacts } from '../../github/artifacts.ts';
 import type { Octokit } from '../../github/client.ts';
-import { listRuns, type RunRef, readRun } from '../../github/pull-requests.ts';
+import { isRunOfHead, listRuns, type PullRequest, type RunRef, readRun } from '../../github/pull-requests.ts';
 import type { L10n } from '../../model/lang.ts';
 import type { NoProfileReason, WorkflowRef } from '../../render/views.ts';
 import type { Candidate } from './candidate.ts';
@@ -32,6 +32,9 @@ export interface Sought {
   readonly run: AnalyseRequest['run'];
 }
 
+/** The head whose runs are looked through, and the repository it lies in; null: a fork that is gone. */
+export type Head = Pick<PullRequest, 'headSha' | 'headRepoId'>;
+
 export function isRunAccepted(config: Config, run: { path: string; event?: string }): boolean {
   if (run.event !== undefined && !RUN_EVENTS.includes(run.event)) return false;
   return config.workflows === null || matchesAny(config.workflows, run.path);
@@ -43,12 +46,13 @@ export interface Lists {
   artifacts(runId: number): Promise<Artifact[]>;
 }
 
-export function listsOf(octokit: Octokit, { repository }: Target, headSha: string): Lists {
+/** Only of runs that may speak for the head. */
+export function listsOf(octokit: Octokit, { repository }: Target, head: Head): Lists {
   const artifacts = new Map<number, Promise<Artifact[]>>();
   let runs: ReturnType<typeof listRuns> | null = null;
   return {
     runs() {
-      runs ??= listRuns(octokit, repository, headSha);
+      runs ??= listRuns(octokit, repository, head.headSha).then((all) => all.filter(({ run }) => isRunOfHead(run, head, repository)));
       return runs;
     },
     artifacts(runId) {
@@ -78,9 +82,10 @@ async function inspectRun(
 export async function findProfile(
   octokit: Octokit,
   { target, headSha, run: finished }: Sought,
+  head: Head,
   config: Config,
   {
-    lists = listsOf(octokit, target, headSha),
+    lists = listsOf(octokit, target, head),
     isOwn = () => true,
   }: { readonly lists?: Lists; readonly isOwn?: (artifact: string) => boolean } = {},
 ): Promise<Search> {
@@ -113,13 +118,24 @@ export async function findProfile(
 const say = (en: string, zh: string): L10n => ({ en, zh });
 
 /** Whether a run may be analysed for a commit: of the commit, over, and of a workflow that is trusted. null: it may. */
-function problemOf({ run, completed }: { run: RunRef; completed: boolean }, headSha: string, config: Config): L10n | null {
+function problemOf(
+  { run, completed }: { run: RunRef; completed: boolean },
+  { headSha, headRepoId }: Head,
+  repository: Target['repository'],
+  config: Config,
+): L10n | null {
   const head = headSha.slice(0, 7);
   if (run.headSha !== headSha) {
     const own = run.headSha.slice(0, 7);
     return say(
       `Run \`${run.id}\` belongs to commit \`${own}\`, the head of this pull request is \`${head}\``,
       `运行 \`${run.id}\` 属于提交 \`${own}\`，本 PR 的最新提交是 \`${head}\``,
+    );
+  }
+  if (!isRunOfHead(run, { headRepoId }, repository)) {
+    return say(
+      `Run \`${run.id}\` is of another fork than the head of this pull request`,
+      `运行 \`${run.id}\` 所属的 fork 与本 PR 的来源不同`,
     );
   }
   if (!isRunAccepted(config, run)) {
@@ -152,10 +168,11 @@ function nameList(names: readonly string[]): L10n {
 export async function findWanted(
   octokit: Octokit,
   target: Target,
-  headSha: string,
+  of: Head,
   wanted: Wanted,
   config: Config,
 ): Promise<{ readonly candidate: Candidate } | { readonly problem: L10n }> {
+  const { headSha } = of;
   if (wanted.attachment !== undefined) return findAttachment(octokit, target, headSha, wanted.attachment, config);
   const { owner, name } = target.repository;
   if (wanted.repository !== null && wanted.repository.toLowerCase() !== `${owner}/${name}`.toLowerCase()) {
@@ -175,14 +192,15 @@ export async function findWanted(
       `This repository has no workflow run \`${wanted.runId}\`, and the head of this pull request is \`${head}\``,
       `本仓库没有工作流运行 \`${wanted.runId}\`；本 PR 的最新提交是 \`${head}\``,
     );
-    const problem = found === null ? none : problemOf(found, headSha, config);
+    const problem = found === null ? none : problemOf(found, of, target.repository, config);
     if (found === null || problem !== null) return { problem: problem ?? none };
     runs = [found];
-  } else runs = (await listRuns(octokit, target.repository, headSha)).filter((one) => problemOf(one, headSha, config) === null);
+  } else
+    runs = (await listRuns(octokit, target.repository, headSha)).filter((one) => problemOf(one, of, target.repository, config) === null);
 
   const uploaded: string[] = [];
   for (const { run } of runs.slice(0, MAX_RUNS)) {
-    const candidate = await inspectRun(listsOf(octokit, target, headSha), sought, headSha, run);
+    const candidate = await inspectRun(listsOf(octokit, target, of), sought, headSha, run);
     if (candidate.artifacts.length > 0) return { candidate };
     uploaded.push(...candidate.uploaded);
   }
