@@ -387,6 +387,32 @@ ${shown.map((v) => `| \`${v.name}\` | ${v.default === null ? '' : `\`${cell(v.de
 `;
 }
 
+interface LockedPackage {
+  readonly version?: string;
+  readonly license?: string;
+  readonly dev?: boolean;
+}
+
+/** What is installed for production, by the lock file: no network is asked. */
+function licencesPage(): string {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as { packages: Record<string, LockedPackage> };
+  const rows = Object.entries(packages)
+    .filter(([path, { dev }]) => path !== '' && dev !== true)
+    .map(([path, { version, license }]) => ({ name: path.split('node_modules/').at(-1)!, version, license: license ?? 'unknown' }))
+    .map(({ name, version, license }) => `| \`${name}\` | ${version} | ${license} |`);
+  return `<!-- ${HEADER} package-lock.json. Do not edit. -->
+# Licences
+
+NPU Advisor itself is under the [Apache License 2.0](../LICENSE). The command, the server and the image hold these packages (of those made for one
+system only the own one); the texts of their licences lie beside them in \`node_modules\`. As a bill of materials for programs (CycloneDX):
+\`npm run sbom -- FILE\`, and \`sbom.cdx.json\` in the image and in each release.
+
+| package | version | licence |
+|---|---|---|
+${[...new Set(rows)].sort().join('\n')}
+`;
+}
+
 function privacyPage(): string {
   const days = (n: number): string => (n === 1 ? '1 day' : `${n} days`);
   const rows = HOLDINGS.map(({ table, holds, days: keep, until }) => {
@@ -466,6 +492,7 @@ put('docs/config.md', configPage());
 put('docs/report-format.md', reportPage(HEADER));
 put('docs/environment.md', environmentPage());
 put('docs/privacy.md', privacyPage());
+put('docs/licences.md', licencesPage());
 put('action.yml', actionFile());
 put('schema/report.schema.json', `${JSON.stringify(z.toJSONSchema(Report), null, 2)}\n`);
 put('schema/config.schema.json', `${JSON.stringify(z.toJSONSchema(ConfigSchema, { io: 'input' }), null, 2)}\n`);
