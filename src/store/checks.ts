@@ -14,6 +14,7 @@ interface CheckRow {
   has_report: boolean;
   deadline_at: number | string | null;
   said: string | null;
+  due_at: number | string | null;
 }
 
 const COLUMNS = 'repo_id, sha, owner, repo, pr, installation_id, check_run_id, url, phase, conclusion, has_report, deadline_at';
@@ -25,13 +26,13 @@ const COLUMNS = 'repo_id, sha, owner, repo, pr, installation_id, check_run_id, u
  */
 export const SHARES = `(
   SELECT c.repo_id, c.sha, c.owner, c.repo, s.pr, c.installation_id, c.check_run_id, c.url, s.phase, s.conclusion, s.has_report,
-    s.deadline_at, s.said, s.updated_at
+    s.deadline_at, s.said, s.due_at, s.updated_at
   FROM npu_advisor.check_shares s JOIN npu_advisor.check_runs c ON c.repo_id = s.repo_id AND c.sha = s.sha
   WHERE c.pr <> s.pr OR c.updated_at = s.updated_at
   UNION ALL
   SELECT ${COLUMNS.split(', ')
     .map((column) => `c.${column}`)
-    .join(', ')}, NULL, c.updated_at
+    .join(', ')}, NULL, NULL, c.updated_at
   FROM npu_advisor.check_runs c WHERE NOT EXISTS (SELECT 1 FROM npu_advisor.check_shares s
     WHERE s.repo_id = c.repo_id AND s.sha = c.sha AND s.pr = c.pr AND s.updated_at = c.updated_at)
 )`;
@@ -51,12 +52,13 @@ function toCheck(row: CheckRow): CheckRecord {
     hasReport: row.has_report,
     deadlineAt: row.deadline_at === null ? null : Number(row.deadline_at),
     ...(row.said === null ? {} : { said: row.said }),
+    ...(row.due_at === null ? {} : { dueAt: Number(row.due_at) }),
   };
 }
 
 export function checks(db: Database, now: () => number): Checks {
   async function select(where: string, values: readonly SqlValue[], said = 'said'): Promise<CheckRecord[]> {
-    const rows = await db.query<CheckRow>(`SELECT ${COLUMNS}, ${said} FROM ${SHARES} AS shares WHERE ${where}`, values);
+    const rows = await db.query<CheckRow>(`SELECT ${COLUMNS}, due_at, ${said} FROM ${SHARES} AS shares WHERE ${where}`, values);
     return rows.map(toCheck);
   }
   return {
@@ -79,6 +81,7 @@ export function checks(db: Database, now: () => number): Checks {
         hasReport,
         deadlineAt,
         said = null,
+        dueAt = null,
       } = record;
       // What a version of before wrote for another pull request is kept as its share.
       await db.query(
@@ -98,11 +101,12 @@ export function checks(db: Database, now: () => number): Checks {
              conclusion = excluded.conclusion, has_report = excluded.has_report, deadline_at = excluded.deadline_at,
              updated_at = excluded.updated_at
          )
-         INSERT INTO npu_advisor.check_shares (repo_id, sha, pr, phase, conclusion, has_report, deadline_at, said, updated_at)
-           VALUES ($1, $2, $5, $9, $10, $11, $12, $13, $14)
+         INSERT INTO npu_advisor.check_shares (repo_id, sha, pr, phase, conclusion, has_report, deadline_at, said, updated_at, due_at)
+           VALUES ($1, $2, $5, $9, $10, $11, $12, $13, $14, $15)
          ON CONFLICT (repo_id, sha, pr) DO UPDATE SET phase = excluded.phase, conclusion = excluded.conclusion,
-           has_report = excluded.has_report, deadline_at = excluded.deadline_at, said = excluded.said, updated_at = excluded.updated_at`,
-        [repoId, sha, owner, repo, pr, installationId, checkRunId, url, phase, conclusion, hasReport, deadlineAt, said, now()],
+           has_report = excluded.has_report, deadline_at = excluded.deadline_at, said = excluded.said, updated_at = excluded.updated_at,
+           due_at = excluded.due_at`,
+        [repoId, sha, owner, repo, pr, installationId, checkRunId, url, phase, conclusion, hasReport, deadlineAt, said, now(), dueAt],
       );
     },
     async drop(repoId, sha, pr) {
@@ -123,14 +127,13 @@ export function checks(db: Database, now: () => number): Checks {
       ),
     async hurry(installationId) {
       await db.query(
-        `WITH runs AS (
-           UPDATE npu_advisor.check_runs SET deadline_at = $2 WHERE installation_id = $1 AND phase <> 'completed' AND deadline_at > $2
-         )
-         UPDATE npu_advisor.check_shares s SET deadline_at = $2 FROM npu_advisor.check_runs c
-         WHERE c.repo_id = s.repo_id AND c.sha = s.sha AND c.installation_id = $1 AND s.phase <> 'completed' AND s.deadline_at > $2`,
-        [installationId, now()],
+        `UPDATE npu_advisor.check_shares s SET deadline_at = s.due_at, due_at = NULL FROM npu_advisor.check_runs c
+         WHERE c.repo_id = s.repo_id AND c.sha = s.sha AND c.installation_id = $1 AND s.phase <> 'completed' AND s.due_at IS NOT NULL`,
+        [installationId],
       );
     },
+    openOfInstallation: (installationId, limit) =>
+      select(`installation_id = $1 AND phase <> 'completed' ORDER BY deadline_at LIMIT $2`, [installationId, limit], 'NULL AS said'),
     openOfPullRequest: (repoId, pr) => select(`repo_id = $1 AND pr = $2 AND phase <> 'completed' ORDER BY sha`, [repoId, pr]),
     sharedOfPullRequest: (repoId, pr) =>
       select(

@@ -205,6 +205,10 @@ const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX portions_age ON npu_advisor.portions (updated_at);
   `,
+  // When a check that cannot be concluded for the time being was due.
+  `
+  ALTER TABLE npu_advisor.check_shares ADD COLUMN due_at bigint;
+  `,
 ];
 
 /** Version of a store without touching it; `found` null: it has none yet. */

@@ -84,8 +84,8 @@ export interface Requests {
 export interface Installations {
   put(installation: { id: number; account: string; suspended: boolean }): Promise<void>;
   remove(id: number): Promise<void>;
-  /** null: never heard of. */
-  find(id: number): Promise<{ account: string; suspended: boolean } | null>;
+  /** null: never heard of. `since`: when that was noted. */
+  find(id: number): Promise<{ account: string; suspended: boolean; since: number } | null>;
 }
 
 export type CheckPhase = 'queued' | 'in_progress' | 'completed';
@@ -111,6 +111,8 @@ export interface CheckRecord {
   readonly deadlineAt: number | null;
   /** What the check run says for this pull request, as JSON of the app; absent in rows of before. */
   readonly said?: string;
+  /** When it was due, where GitHub cannot be written to for the time being: then `deadlineAt` is when it is tried again. */
+  readonly dueAt?: number;
 }
 
 export interface Checks {
@@ -122,8 +124,9 @@ export interface Checks {
   drop(repoId: number, sha: string, pr: number): Promise<void>;
   /** Unconcluded checks whose deadline has passed, without what they say. */
   overdue(now: number, limit: number): Promise<readonly CheckRecord[]>;
-  /** Open checks of an installation are looked at at once. */
+  /** Checks of an installation that were put off are looked at when they were due. */
   hurry(installationId: number): Promise<void>;
+  openOfInstallation(installationId: number, limit: number): Promise<readonly CheckRecord[]>;
   openOfPullRequest(repoId: number, pr: number): Promise<readonly CheckRecord[]>;
   /** Parts of a pull request in check runs that others share with it. */
   sharedOfPullRequest(repoId: number, pr: number): Promise<readonly CheckRecord[]>;

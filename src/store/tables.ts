@@ -155,11 +155,11 @@ function installations(db: Database, now: Clock): Installations {
       await db.query('DELETE FROM npu_advisor.installations WHERE id = $1', [id]);
     },
     async find(id) {
-      const rows = await db.query<{ account: string; suspended: boolean }>(
-        'SELECT account, suspended FROM npu_advisor.installations WHERE id = $1',
+      const [row] = await db.query<{ account: string; suspended: boolean; updated_at: number | string }>(
+        'SELECT account, suspended, updated_at FROM npu_advisor.installations WHERE id = $1',
         [id],
       );
-      return rows[0] ?? null;
+      return row === undefined ? null : { account: row.account, suspended: row.suspended, since: Number(row.updated_at) };
     },
   };
 }

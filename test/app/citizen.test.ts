@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FaultOptions, PullHandle, PullView, RepositoryHandle } from '../../lab/loopback-github/index.ts';
 import { eraseRemoved, findRemoved } from '../../src/app/jobs/erase.ts';
-import { noteAlive } from '../../src/app/jobs/reconcile.ts';
+import { noteAlive, reconcile } from '../../src/app/jobs/reconcile.ts';
 import { dayOf, prune } from '../../src/app/jobs/sweep.ts';
 import { COMMENT_MARKER } from '../../src/github/publish/comment.ts';
 import { HOLDINGS, sqlName } from '../../src/store/holdings.ts';
@@ -206,7 +206,10 @@ describe('1,000 deliveries', { timeout: 600_000 }, () => {
     const expected = ending(orderly);
     // What was reopened has its report again, and the gate of the other base has failed.
     expect(jobs.hub.view(orderly.pulls[3]!).checks.at(-1)).toMatchObject({ title: expect.stringMatching(/^Nothing to change/) });
-    expect(jobs.hub.view(orderly.pulls[1]!).checks.at(-1)).toMatchObject({ conclusion: 'failure', title: expect.stringMatching(/^Gate failed/) });
+    expect(jobs.hub.view(orderly.pulls[1]!).checks.at(-1)).toMatchObject({
+      conclusion: 'failure',
+      title: expect.stringMatching(/^Gate failed/),
+    });
 
     for (let seed = 1; seed <= Number(process.env.NPU_ADVISOR_TEST_ORDERS ?? 1); seed++) {
       const random = seeded(seed);
@@ -527,9 +530,29 @@ describe('a repository that cannot be written to', () => {
     await jobs.sweep();
     expect(jobs.hub.view(pull).checks).toMatchObject([{ status: 'queued' }]);
     expect((await jobs.deps.store.repositories.list()).map(({ repoId }) => repoId)).toContain(repository.id);
+    const late = openPull(repository);
     await jobs.take('installation', { action: 'unsuspend', owner: 'sleepy' });
     await jobs.sweep();
     expect(jobs.hub.view(pull).checks).toMatchObject([{ status: 'completed' }]);
+    // What was opened meanwhile, and told to nobody, is looked for. GitHub's clock stands still here.
+    const { marks } = jobs.deps.store;
+    expect(await marks.read('unseen-since')).toBeGreaterThan(0);
+    await marks.write('unseen-since', Date.now() - HOUR);
+    expect(await reconcile(jobs.deps)).toBeGreaterThan(0);
+    await jobs.workOff();
+    expect(jobs.hub.view(late).checks).toMatchObject([{ status: 'queued' }]);
+
+    // A check whose time has not come goes on waiting, and a profile that has arrived is looked at.
+    await jobs.take('installation', { action: 'suspend', owner: 'sleepy' });
+    const profiledLate = addRun({ repository }, late, ONE_FINDING);
+    const waiting = openPull(repository);
+    await jobs.take('installation', { action: 'unsuspend', owner: 'sleepy' });
+    await opened(waiting);
+    await jobs.take('installation', { action: 'new_permissions_accepted', owner: 'sleepy' });
+    await jobs.sweep();
+    expect(profiledLate.headSha).toBe(late.headSha);
+    expect(jobs.hub.view(late).checks).toMatchObject([{ status: 'completed', title: expect.stringMatching(/^1 cause/) }]);
+    expect(jobs.hub.view(waiting).checks).toMatchObject([{ status: 'queued' }]);
   });
 });
 

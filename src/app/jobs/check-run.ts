@@ -206,8 +206,9 @@ async function writeHeld(
     record = await ensureHeld(deps, place, initial);
     await updateCheck(octokit, target.repository, record.checkRunId, shown);
   }
+  const { dueAt: _, ...known } = record;
   const next: CheckRecord = {
-    ...record,
+    ...(phase === 'completed' || isReopened ? known : record),
     phase,
     conclusion: phase === 'completed' ? desired.conclusion : null,
     hasReport: hasReport || (record.hasReport && phase === 'completed'),

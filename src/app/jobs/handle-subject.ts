@@ -268,13 +268,13 @@ async function statusFacts(deps: Dependencies, octokit: Octokit, target: Target,
   const runs: StatusFacts['runs'][number][] = [];
   for (const { run, completed } of (await listRuns(reader, repository, headSha)).slice(0, 10)) {
     if (!isRunOfHead(run, pull, repository)) {
-      const ignoredBecause = config.lang === 'en' ? 'ignored, it is of another fork' : '已忽略，属于另一个 fork';
+      const ignoredBecause = config.lang === 'en' ? 'ignored, it is of another fork' : '不采用：属于另一个 fork';
       runs.push({ name: run.name, completed, matching: 0, uploaded: 0, ignoredBecause });
       continue;
     }
     if (!isRunAccepted(config, run)) {
       const ignoredBecause =
-        config.lang === 'en' ? 'ignored, its file or event is not among those accepted' : '已忽略，其文件或触发事件不在接受范围内';
+        config.lang === 'en' ? 'ignored, its file or event is not among those accepted' : '不采用：其文件或触发事件不在接受范围内';
       runs.push({ name: run.name, completed, matching: 0, uploaded: 0, ignoredBecause });
       continue;
     }
@@ -485,7 +485,7 @@ async function lookAgain(deps: Dependencies, { target, pr, headSha, isAsked }: A
   const check = await deps.store.checks.find(target.repository.id, headSha, pr);
   if (check === null || (check.phase === 'completed' && (!isAsked || hopeless))) return;
   const deadlineAt = deps.now() + (hopeless ? HOPELESS_AGAIN_MS : OVERDUE_AGAIN_MS);
-  await deps.store.checks.put({ ...check, phase: 'in_progress', conclusion: null, hasReport: false, deadlineAt });
+  await deps.store.checks.put({ ...check, phase: 'in_progress', conclusion: null, hasReport: false, deadlineAt, dueAt: deps.now() });
 }
 
 /** What is open of a pull request that was closed. A `closed` may arrive after the `reopened` that followed it, so GitHub is asked. */
@@ -533,7 +533,7 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
         if (payload.kind === 'overdue' && !isHopeless(error) && (await concludeAnyhow(deps, target, pr, headSha))) return;
         const check = await deps.store.checks.find(repository.id, headSha, pr);
         const pause = isHopeless(error) ? HOPELESS_AGAIN_MS : OVERDUE_AGAIN_MS;
-        if (check !== null) await deps.store.checks.put({ ...check, deadlineAt: deps.now() + pause });
+        if (check !== null) await deps.store.checks.put({ ...check, deadlineAt: deps.now() + pause, dueAt: check.dueAt ?? deps.now() });
       },
     );
   }

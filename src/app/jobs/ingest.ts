@@ -1,9 +1,31 @@
 import { Task } from '../../github/intake.ts';
 import type { Delivery, InboxReader } from '../../store/ports.ts';
 import type { Dependencies } from './dependencies.ts';
+import { requestAnalysis } from './handle-subject.ts';
+import { QUEUE_PR } from './merge-queue.ts';
+import { noteUnseen } from './reconcile.ts';
 import { routeTask } from './route.ts';
 
 const BATCH = 100;
+
+/** Open checks of an installation that are looked at when it can be written to again. */
+const MAX_OPEN = 500;
+
+/** What could not be done, or was not told, while an installation was suspended or lacked a right. */
+async function takeUpInstallation(
+  deps: Dependencies,
+  origin: string,
+  installationId: number,
+  suspendedSince: number | null,
+): Promise<void> {
+  await deps.store.checks.hurry(installationId);
+  for (const { repoId, owner, repo, pr, sha } of await deps.store.checks.openOfInstallation(installationId, MAX_OPEN)) {
+    if (pr === QUEUE_PR) continue;
+    const repository = { id: repoId, owner, name: repo };
+    await requestAnalysis(deps, origin, { installationId, repository, pr, headSha: sha, run: null, isAsked: false, commentId: null });
+  }
+  if (suspendedSince !== null) await noteUnseen(deps, suspendedSince);
+}
 
 async function ingestOne(deps: Dependencies, delivery: Delivery): Promise<void> {
   const { store, queue } = deps;
@@ -20,9 +42,9 @@ async function ingestOne(deps: Dependencies, delivery: Delivery): Promise<void> 
       await store.installations.remove(id);
       await store.erasures.ask(id, null);
     } else {
+      const before = await store.installations.find(id);
       await store.installations.put({ id, account, suspended: state === 'suspended' });
-      // What could not be concluded while the installation was suspended.
-      if (state === 'active') await store.checks.hurry(id);
+      if (state === 'active') await takeUpInstallation(deps, delivery.guid, id, before?.suspended === true ? before.since : null);
     }
   } else if (task.kind === 'repositories-removed') {
     for (const repoId of task.repoIds) await store.erasures.ask(task.installationId, repoId);

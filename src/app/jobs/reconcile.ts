@@ -31,6 +31,12 @@ export async function noteAbsence({ store, now, options }: Dependencies): Promis
   if (((await store.marks.read(UNSEEN)) ?? 0) === 0) await store.marks.write(UNSEEN, last);
 }
 
+/** Remembers that what happened since a moment may not have been told: the installation was suspended. */
+export async function noteUnseen({ store }: Dependencies, since: number): Promise<void> {
+  const unseen = (await store.marks.read(UNSEEN)) ?? 0;
+  if (unseen === 0 || unseen > since) await store.marks.write(UNSEEN, since);
+}
+
 /**
  * After an absence: open pull requests that changed meanwhile and have no check get one, and open checks are looked at again. Beyond
  * what GitHub can be asked to deliver again, this needs nothing but what is there now. Returns how many pull requests were taken up.
