@@ -11,7 +11,7 @@ import { openSpool } from '../store/embedded/spool.ts';
 import { openInboxWithFallback } from '../store/inbox.ts';
 import { spoolFolder } from '../store/open.ts';
 import type { Inbox } from '../store/ports.ts';
-import { openPostgres } from '../store/postgres/database.ts';
+import { openPostgres, reachPostgres } from '../store/postgres/database.ts';
 import { openPostgresInbox } from '../store/postgres/inbox.ts';
 import { createDetailsServer, type StoredPage } from './details/serve-details.ts';
 import { readEnv, type ServerOptions } from './env.ts';
@@ -163,6 +163,7 @@ export async function serve(env: Readonly<Record<string, string | undefined>> = 
   const killPoint = createKillPoint(options.killAt);
   const lock = lockFolder(options.dataDir);
   try {
+    if (options.databaseUrl !== null) await reachPostgres(options.databaseUrl);
     const work = await startWorkThread(options, endProcess(log));
     const inbox = openInbox(options, log);
     const probot = new Probot({
@@ -230,6 +231,7 @@ export async function work(env: Readonly<Record<string, string | undefined>> = p
   const log = createLogger(options.logLevel);
   const lock = lockFolder(options.dataDir);
   try {
+    if (options.databaseUrl !== null) await reachPostgres(options.databaseUrl);
     const thread = await startWorkThread(options, endProcess(log));
     const status = await startStatusServer(options, createFrontMetrics(), thread);
     log.info({ metrics: status.url, store: options.databaseUrl === null ? 'embedded' : 'postgres', api: options.apiUrl }, 'worker started');

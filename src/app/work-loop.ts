@@ -36,6 +36,8 @@ const REDELIVER_FIRST_MS = 10_000;
 const PRUNE_MS = 6 * 3600 * 1000;
 /** Files of the spool that cannot be read are kept so long for whoever wants to look at them. */
 const DAMAGED_MS = 12 * 3600 * 1000;
+/** After its grace a job is stopped, and has so long to give back what it holds. */
+const GIVE_BACK_MS = 4000;
 /** Clocks that differ by more deserve a look. */
 const SKEW_MS = 30_000;
 /** How often errors of the queue are said. */
@@ -201,7 +203,7 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
       clearTimeout(first);
       for (const timer of timers) clearInterval(timer);
       const abort = setTimeout(() => controller.abort(new Error('the server is stopping')), graceMs);
-      await opened.queue.drain(graceMs + 2000);
+      await opened.queue.drain(graceMs + GIVE_BACK_MS);
       clearTimeout(abort);
       controller.abort(new Error('the server is stopping'));
       await ingesting;

@@ -1,10 +1,14 @@
 import pg from 'pg';
+import { AdviseError } from '../../base/errors.ts';
 import type { Database, SqlValue } from '../ports.ts';
 
 /** How long a query waits for a connection: a server that is gone is said to be, and the job is tried again. */
 const CONNECT_MS = 15_000;
 /** No statement of ours takes so long; an answer that does not come by then was lost with its connection. */
 const QUERY_MS = 5 * 60_000;
+
+/** How long a process that starts waits for a server that starts with it. */
+const PATIENCE_MS = 60_000;
 
 /** A connection that breaks while nothing is asked of it ends the process unless somebody listens. */
 const ignore = (): void => undefined;
@@ -82,4 +86,35 @@ export function openPostgres(url: string, max = 8): Database {
     },
     close: () => pool.end(),
   };
+}
+
+/** At the start: waits a while for a server that is starting itself, then says in one sentence that it is not there. */
+export async function reachPostgres(url: string, patienceMs = PATIENCE_MS): Promise<void> {
+  const end = Date.now() + patienceMs;
+  for (;;) {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS, application_name: 'npu-advisor' });
+    client.on('error', ignore);
+    try {
+      await client.connect();
+      return;
+    } catch (error) {
+      if (Date.now() >= end) throw unreachable(error);
+    } finally {
+      await client.end().catch(ignore);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
+}
+
+function unreachable(error: unknown): AdviseError {
+  const { code } = error as { code?: unknown };
+  const why = typeof code === 'string' ? ` (${code})` : '';
+  return new AdviseError(
+    'database-unreachable',
+    { en: `the PostgreSQL of DATABASE_URL cannot be reached${why}`, zh: `无法连接 DATABASE_URL 所指的 PostgreSQL${why}` },
+    {
+      en: 'Start it, or correct DATABASE_URL; without DATABASE_URL the embedded store is used.',
+      zh: '请启动该数据库或更正 DATABASE_URL；不设置 DATABASE_URL 时使用内置存储。',
+    },
+  );
 }
