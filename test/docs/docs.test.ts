@@ -359,7 +359,9 @@ const WORDS = new Set([
 
 test('every rule and remedy that is named exists, and both READMEs name every rule', () => {
   const known = new Set<string>([...RULES.map((rule) => rule.id), ...REMEDIES.keys(), ...WORDS, ...INPUTS.map((input) => input.name)]);
-  const unknown = PAGES.flatMap(({ codes }) => codes.filter(({ text }) => /^[a-z0-9]+(-[a-z0-9]+)+$/.test(text) && !known.has(text)));
+  // A list of packages.
+  const pages = PAGES.filter((page) => page.path !== 'docs/licences.md');
+  const unknown = pages.flatMap(({ codes }) => codes.filter(({ text }) => /^[a-z0-9]+(-[a-z0-9]+)+$/.test(text) && !known.has(text)));
   const options = new Set(RULES.flatMap((rule) => Object.keys(rule.options)));
   expect(unknown.filter(({ text }) => !options.has(text)).map(({ at, text }) => `${at}: ${text}`)).toEqual([]);
   for (const path of ['README.md', 'README.zh.md']) {
@@ -377,18 +379,21 @@ test('every rule has an example, recorded or written, and nothing is left to fil
   expect(open).toEqual([]);
 });
 
-test('both READMEs show the same commands and sections', () => {
-  const of = (path: string): { commands: string[]; sections: number } => {
-    const page = PAGES.find((one) => one.path === path)!;
-    const plain = (text: string): string => text.replaceAll(/ --lang zh| --lang en/g, '');
+const TRANSLATED = PAGES.map((page) => page.path).filter((path) => path.endsWith('.zh.md') && !path.startsWith('src/'));
+
+test.each(TRANSLATED)('%s shows the same commands, code, rows and sections as the English page', (path) => {
+  const of = (one: string) => {
+    const { blocks, text, anchors } = PAGES.find((page) => page.path === one)!;
     return {
-      commands: page.blocks
+      commands: blocks
         .filter((block) => SHELLS.includes(block.lang))
-        .flatMap((block) => commandsOf(block).map((shell) => plain(shell.text))),
-      sections: page.anchors.size,
+        .flatMap((block) => commandsOf(block).map((shell) => shell.text.replaceAll(/ --lang zh| --lang en/g, ''))),
+      blocks: blocks.map((block) => block.lang),
+      rows: text.split('\n').filter((line) => line.startsWith('|')).length,
+      sections: anchors.size,
     };
   };
-  expect(of('README.zh.md')).toEqual(of('README.md'));
+  expect(of(path)).toEqual(of(path.replace('.zh.md', '.md')));
 });
 
 test('pictures are there and small enough for a page', () => {
