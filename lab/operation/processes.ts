@@ -4,6 +4,8 @@ import { createWriteStream, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 
+/** Modules are read again by every process that is started. */
+const CACHE = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'compile');
 const CLI = join(import.meta.dirname, '..', '..', 'src', 'cli', 'main.ts');
 
 export interface Exit {
@@ -18,10 +20,15 @@ export interface ProductProcess {
   readonly exited: Promise<Exit>;
 }
 
-/** Starts `npu-advise serve` or `worker`; its log is appended to a file. */
-export function startProduct(command: 'serve' | 'worker', env: Record<string, string>, logFile: string): ProductProcess {
+/** Starts `npu-advise serve` or `worker`; its log is appended to a file. Ready when the log says so, or when `readyUrl` answers. */
+export function startProduct(
+  command: 'serve' | 'worker',
+  env: Record<string, string>,
+  logFile: string,
+  readyUrl: string | null = null,
+): ProductProcess {
   const log = createWriteStream(logFile, { flags: 'a' });
-  const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env;
+  const { PATH = '', NODE_COMPILE_CACHE = CACHE } = process.env;
   const child = spawn(process.execPath, [CLI, command], { env: { PATH, NODE_COMPILE_CACHE, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   let isReady: () => void = () => undefined;
   const ready = new Promise<void>((resolve, reject) => {
@@ -29,6 +36,19 @@ export function startProduct(command: 'serve' | 'worker', env: Record<string, st
     child.once('exit', (code, signal) => reject(new Error(`${command} ended with ${signal ?? code} before it was ready, see ${logFile}`)));
   });
   ready.catch(() => undefined);
+  if (readyUrl !== null) {
+    const timer = setInterval(() => {
+      fetch(readyUrl).then(
+        ({ ok }) => {
+          if (!ok) return;
+          clearInterval(timer);
+          isReady();
+        },
+        () => undefined,
+      );
+    }, 200);
+    child.once('exit', () => clearInterval(timer));
+  }
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
       log.write(text);
