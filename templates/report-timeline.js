@@ -146,8 +146,12 @@
   const msAt = (px) => view[0] + ((px - LABEL) / width()) * (view[1] - view[0]);
   const time = (ms) => {
     const abs = Math.abs(ms);
-    if (abs < 1) return `${(ms * 1000).toFixed(abs < 0.01 ? 2 : 1)} µs`;
-    return abs < 10_000 ? `${ms.toPrecision(abs < 100 ? 3 : 4)} ms` : `${(ms / 1000).toFixed(2)} s`;
+    // As in the rest of the page: three digits. Kernels keep tenths of a microsecond.
+    if (abs > 0 && abs < 0.0995) return `${(ms * 1000).toFixed(abs < 0.01 ? 2 : 1)}\u00a0µs`;
+    const [value, unit] = abs < 9999.5 ? [ms, 'ms'] : [ms / 1000, 's'];
+    const whole = Math.abs(value);
+    const digits = whole === 0 || whole >= 99.95 ? 0 : whole >= 9.995 || unit === 's' ? 1 : 2;
+    return `${value.toFixed(digits).replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, ',')}\u00a0${unit}`;
   };
   // First slice that ends after an instant: ends rise with starts in a stream; where slices overlap the search starts earlier.
   const firstAfter = (slices, ms) => {
@@ -564,7 +568,7 @@
     dirty = false;
     redraw();
   };
-  picker.addEventListener('change', () => show(Number(picker.value)));
+  picker.addEventListener('change', () => show(Number(picker.value)).catch(broken));
 
   // Evidence with a place in time leads here.
   const go = async (rank, stepId, us, length) => {
@@ -627,8 +631,15 @@
     if (lane >= 0) scrollTo({ top: box.getBoundingClientRect().top + scrollY + top(lane) - innerHeight / 3 });
     else if (isFirst && hash.get('f') === null) box.scrollIntoView({ block: 'center' });
   };
-  follow(true);
-  addEventListener('hashchange', () => follow(false));
+  // One damaged block costs this section only.
+  const broken = () => {
+    document.getElementById('tl').hidden = true;
+    const note = document.querySelector('#timeline .noscript');
+    note.hidden = false;
+    note.textContent = words.broken;
+  };
+  follow(true).catch(broken);
+  addEventListener('hashchange', () => follow(false).catch(broken));
   addEventListener('resize', redraw);
   document.getElementById('theme').addEventListener('click', redraw);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);

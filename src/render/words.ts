@@ -507,7 +507,7 @@ export const WORDS = {
   },
   'running.diagnose': {
     en: 'All ranks are read. The steps are replayed and the rules applied.',
-    zh: '各卡均已读取，正在回放迭代并执行各项检查。',
+    zh: '各卡均已读取，正在重放迭代并执行各项检查。',
   },
   'running.since': { en: 'Running since {at:text} UTC ({minutes:int} min).', zh: '开始于 UTC {at:text}，已运行 {minutes:int} 分钟。' },
   'error.again': { en: '`/npu-advise rerun` tries again.', zh: '`/npu-advise rerun` 可重试。' },
@@ -638,10 +638,7 @@ export const WORDS = {
   },
   'html.map.caption': { en: 'Step time by rank (rows) and step (columns)', zh: '迭代耗时：行为卡，列为迭代' },
   'html.map.label': { en: 'Map of {rows:int} ranks and {columns:int} steps', zh: '{rows:int} 张卡与 {columns:int} 个迭代的分布图' },
-  'html.map.range': {
-    en: 'From {low:text}\u00a0ms (light) to {high:text}\u00a0ms (dark); crossed out: not captured.',
-    zh: '从 {low:text}\u00a0ms（浅）到 {high:text}\u00a0ms（深）；划线：未采集。',
-  },
+  'html.map.missing': { en: 'Crossed out: not captured.', zh: '划线：未采集。' },
   'html.map.folded': { en: 'Each row is the slowest of {n:int} ranks.', zh: '每行取 {n:int} 张卡中最慢的一张。' },
   'html.map.worst': { en: 'Slowest, rank/step: {cells:text}', zh: '最慢的卡/迭代：{cells:text}' },
   'html.idle': { en: 'Idle account', zh: '空闲去向' },
@@ -745,6 +742,7 @@ export const WORDS = {
   'html.timeline.undo': { en: 'Undo', zh: '撤销' },
   'html.nav.communication': { en: 'Communication', zh: '通信' },
   'html.nav.input': { en: 'Input', zh: '数据加载' },
+  'html.in-ms': { en: '{what:text}, ms', zh: '{what:text}（ms）' },
   'html.axis.ms': { en: 'ms', zh: 'ms' },
   'html.axis.step': { en: 'step', zh: '迭代' },
   'html.steps.caption': { en: 'The steps of rank {rank:text}, one after the other', zh: '卡 {rank:text} 的各个迭代' },
@@ -762,8 +760,8 @@ export const WORDS = {
   'html.links.caption.one': { en: 'Links between the cards', zh: '卡间链路' },
   'html.links.in-group': { en: 'Numbers inside group {group:code}', zh: '通信域 {group:code} 内的编号' },
   'html.links.legend': {
-    en: 'Row: sender, column: receiver. Letter: H HCCS, P PCIe, S SIO, R RDMA, O other; figure: GB/s. The darker, the slower against the median link of its kind; no fixed reference.',
-    zh: '行为发送方，列为接收方。字母为链路类型：H HCCS、P PCIe、S SIO、R RDMA、O 其他；数字单位为 GB/s。颜色表示比同类链路的中位数慢多少，越明显越慢；没有固定的参考值。',
+    en: 'Row: sender, column: receiver. Letter: H HCCS, P PCIe, S SIO, R RDMA, O other; figure: GB/s. Colour: times slower than the median link of its kind; no fixed reference.',
+    zh: '行为发送方，列为接收方。字母为链路类型：H HCCS、P PCIe、S SIO、R RDMA、O 其他；数字单位为 GB/s。颜色：比同类链路的中位数慢多少倍；没有固定的参考值。',
   },
   'html.links.folded.server': {
     en: 'Each row and column is one server; a cell shows its slowest link.',
@@ -911,6 +909,7 @@ export const WORDS = {
   'html.help.wheel': { en: 'timeline: zoom at the pointer', zh: '时间线：以指针为中心缩放' },
   'html.help.drag': { en: 'timeline: select; with Shift move', zh: '时间线：拖动选择，按住 Shift 平移' },
   'html.search.elsewhere': { en: 'Elsewhere', zh: '其他位置' },
+  'html.timeline.broken': { en: 'The data of this picture cannot be read.', zh: '无法读取此图的数据。' },
   'html.timeline.name': { en: 'Name', zh: '名称' },
   'html.timeline.count': { en: 'Count', zh: '次数' },
   'html.timeline.total': { en: 'Total', zh: '累计' },

@@ -4,6 +4,8 @@ import { at, html, type Markup, text } from './markup.ts';
 export interface Plot {
   readonly width: number;
   readonly height: number;
+  /** Room for the names at the left. */
+  readonly left?: number;
   readonly x: Axis;
   readonly y: Axis;
 }
@@ -57,13 +59,13 @@ export function logarithmic(low: number, high: number, from: number, to: number)
 }
 
 /** The part of a picture in which marks stand. */
-export function inner(width: number, height: number): { left: number; right: number; top: number; bottom: number } {
-  return { left: LEFT, right: width - RIGHT, top: TOP, bottom: height - BELOW };
+export function inner(width: number, height: number, from = LEFT): { left: number; right: number; top: number; bottom: number } {
+  return { left: from, right: width - RIGHT, top: TOP, bottom: height - BELOW };
 }
 
 /** The picture; `said` tells it to those who do not see it, `attributes` go to the element for the script and for tests. */
 export function plot(of: Plot, said: string, marks: Markup, attributes: Markup | null = null): Markup {
-  const { left, right, top, bottom } = inner(of.width, of.height);
+  const { left, right, top, bottom } = inner(of.width, of.height, of.left);
   const across = of.y.ticks.map(({ at: value }) => `M${left} ${at(of.y.place(value))}H${right}`).join('');
   return html`<div class="wide"><svg class="plot" viewBox="0 0 ${of.width} ${of.height}" width="${of.width}" height="${of.height}" role="img" aria-label="${text(said, 400)}"${attributes}>
 <path class="grid" d="${text(across, Infinity)}"/>${of.y.ticks.map(

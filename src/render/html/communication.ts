@@ -7,6 +7,7 @@ import { formatColumnMs, formatTime } from '../figures.ts';
 import { word } from '../words.ts';
 import { inner, logarithmic, logTicks, plot } from './chart.ts';
 import { figure, table } from './figure.ts';
+import { ramp } from './heat-map.ts';
 import { at, html, type Markup, prose, text } from './markup.ts';
 
 const Links = z.array(
@@ -139,7 +140,7 @@ function matrix(of: Matrix, index: number, report: Report): Markup | null {
   return figure(
     `links-${index}`,
     caption,
-    html`<div class="wide"><svg class="matrix" viewBox="0 0 ${width} ${tall}" width="${width}" height="${tall}" role="img" aria-label="${text(caption, 400)}">${cells}${labels}</svg></div><p class="dim">${prose(notes.join(' '))}</p>`,
+    html`<div class="wide"><svg class="matrix" viewBox="0 0 ${width} ${tall}" width="${width}" height="${tall}" role="img" aria-label="${text(caption, 400)}">${cells}${labels}</svg></div>${ramp('1×', `≥ ${SLOWER.at(-1)}×`)}<p class="dim">${prose(notes.join(' '))}</p>`,
     numbers,
   );
 }
@@ -248,9 +249,9 @@ function overlap(of: Transfers, report: Report): Markup | null {
       { title: word('html.overlap.group', lang) },
       { title: word('html.axis.ms', lang) },
       { title: word('html.transfers.calls', lang), figures: true },
-      { title: `${word('time.exposed', lang)}, ms`, figures: true },
-      { title: `${word('time.overlapped', lang)}, ms`, figures: true },
-      { title: `${word('html.overlap.unknown', lang)}, ms`, figures: true },
+      { title: word('html.in-ms', lang, { what: word('time.exposed', lang) }), figures: true },
+      { title: word('html.in-ms', lang, { what: word('time.overlapped', lang) }), figures: true },
+      { title: word('html.in-ms', lang, { what: word('html.overlap.unknown', lang) }), figures: true },
     ],
     rows.map((g) => [
       literal(g.name ?? g.group),

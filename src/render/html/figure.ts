@@ -5,7 +5,7 @@ export type Kind = 'computing' | 'exposed' | 'overlapped' | 'waiting' | 'data' |
 
 /** A picture with its message and, beneath, the same numbers as a table. */
 export function figure(id: string, caption: string, picture: Markup, table: Markup | null = null): Markup {
-  return html`<figure role="group" aria-labelledby="${text(id)}-c" id="${text(id)}"><figcaption id="${text(id)}-c">${prose(caption)}</figcaption>${picture}${table}</figure>`;
+  return html`<figure aria-labelledby="${text(id)}-c" id="${text(id)}"><figcaption id="${text(id)}-c">${prose(caption)}</figcaption>${picture}${table}</figure>`;
 }
 
 export interface Column {

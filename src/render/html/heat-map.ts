@@ -22,6 +22,11 @@ const LEVELS = 7;
 const MAX_ROWS = 160;
 const WORST = 8;
 
+/** The colours of a map in order, between what the first and the last of them stand for. */
+export function ramp(low: string, high: string): Markup {
+  return html`<p class="ramp">${text(low)} ${Array.from({ length: LEVELS }, (_, i) => html`<i class="l${i}"></i>`)} ${text(high)}</p>`;
+}
+
 /** A map of ranks by steps. Folded rows keep their worst rank, so that one bad rank of a thousand stays visible. */
 export function heatMap(map: HeatMap): Markup {
   const per = Math.ceil(map.rows.length / MAX_ROWS);
@@ -66,7 +71,7 @@ export function heatMap(map: HeatMap): Markup {
   return html`<div class="wide"><svg class="map" data-map="${text(map.id)}" viewBox="0 0 ${total.w} ${total.h}" width="${total.w}" height="${total.h}" role="img" aria-label="${text(
     word('html.map.label', map.lang, { rows: map.rows.length, columns: map.columns.length }),
   )}">${paths.map((path, level) => (path.length === 0 ? null : html`<path class="${level === LEVELS ? html`missing` : html`h${level}`}" d="${text(path.join(''), Infinity)}"/>`))}</svg></div>
-<p class="dim" data-map-tip="${text(map.id)}">${prose(word('html.map.range', map.lang, { low: formatColumnMs(low), high: formatColumnMs(high) }))}${per > 1 ? html` ${prose(word('html.map.folded', map.lang, { n: per }))}` : null}</p>
+${ramp(`${formatColumnMs(low)}\u00a0ms`, `${formatColumnMs(high)}\u00a0ms`)}<p class="dim" data-map-tip="${text(map.id)}">${prose(word('html.map.missing', map.lang))}${per > 1 ? html` ${prose(word('html.map.folded', map.lang, { n: per }))}` : null}</p>
 <p>${prose(word('html.map.worst', map.lang, { cells: worst.map(({ rank, column, ms }) => `${rank}/${column} ${formatColumnMs(ms)} ms`).join(' · ') }))}</p>
 <script type="application/json" id="${text(map.id)}">${jsonIn(data)}</script>`;
 }

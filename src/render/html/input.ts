@@ -59,7 +59,7 @@ export function inputSection(report: Report): Markup {
     { x: word('html.axis.step', lang), y: word('html.axis.ms', lang), said: caption },
     Math.max(...worst.steps.map((s) => s.fetchMs + s.prepareMs), 1e-3),
   );
-  const legend = html`<ul class="legend"><li><i class="k-data"></i>${prose(word('html.input.stall', lang))}</li><li><i class="k-waiting"></i>${prose(word('html.input.prepare-idle', lang))}</li><li><i class="outline"></i>${prose(`${word('html.input.fetch', lang)}, ${word('html.input.prepare', lang)}`)}</li></ul>`;
+  const legend = html`<ul class="legend"><li><i class="k-data"></i>${prose(word('html.input.stall', lang))}</li><li><i class="k-waiting"></i>${prose(word('html.input.prepare-idle', lang))}</li><li><i class="outline"></i>${prose(`${word('html.input.fetch', lang)}${lang === 'en' ? ', ' : '、'}${word('html.input.prepare', lang)}`)}</li></ul>`;
   const numbers = table(
     [
       { title: word('column.rank', lang), figures: true },

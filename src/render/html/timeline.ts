@@ -60,6 +60,7 @@ export function timelineSection(report: Report): Markup {
     computing: word('time.computing', lang),
     exposed: word('time.exposed', lang),
     slices: word('html.timeline.slices', lang),
+    broken: word('html.timeline.broken', lang),
     name: word('html.timeline.name', lang),
     count: word('html.timeline.count', lang),
     total: word('html.timeline.total', lang),

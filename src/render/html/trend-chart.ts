@@ -81,8 +81,9 @@ export function stepStrip(report: Report): Markup | null {
   const [low, high] = [0.9 * Math.min(...reach), 1.02 * Math.max(...reach)];
   const line = 24;
   const height = all.length * line + 50;
-  const { left, right, top } = inner(WIDTH, height);
-  const x = linear(low, high, left + 110, right - 10);
+  const names = 170;
+  const { left, right, top } = inner(WIDTH, height, names);
+  const x = linear(low, high, left + 10, right - 10);
   const rows = all.map(({ label, ms, noise, isHead }, i) => {
     const y = top + (i + 0.5) * line;
     const whisker =
@@ -92,13 +93,14 @@ export function stepStrip(report: Report): Markup | null {
     const mark = isHead
       ? html`<path class="now" d="M${at(x(ms))} ${y - 7}l6.5 11h-13z" data-ms="${text(String(ms))}"/>`
       : html`<circle class="point" cx="${at(x(ms))}" cy="${y}" r="5" data-ms="${text(String(ms))}"/>`;
-    return html`<text class="tick" x="2" y="${y + 4}">${text(label, 22)}</text>${whisker}${mark}`;
+    return html`<text class="tick e" x="${left - 6}" y="${y + 4}">${text(label, 26)}</text>${whisker}${mark}`;
   });
   const caption = word('html.strip.caption', lang);
   const picture = plot(
     {
       width: WIDTH,
       height,
+      left: names,
       x: { place: x, ticks: roundTicks(low, high, 6).map((v) => ({ at: v, label: formatTime(v) })), name: '' },
       y: { place: () => 0, ticks: [], name: '' },
     },

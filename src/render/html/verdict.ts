@@ -61,7 +61,7 @@ function stepBarMarkup(report: Report): Markup | null {
   const row = paceRow(report)!;
   const overlapped = row.overlappedMs ?? 0;
   const said = parts.map(({ name, ms }) => `${name} ${formatTime(ms)}`).join(lang === 'en' ? ', ' : '，');
-  return html`<figure role="group" aria-labelledby="bar-c" id="step-bar"><figcaption id="bar-c">${prose(
+  return html`<figure aria-labelledby="bar-c" id="step-bar"><figcaption id="bar-c">${prose(
     row.rank === null ? word('html.bar.step', lang) : word('html.bar.rank', lang, { n: row.rank }),
   )}</figcaption>
 <div class="bar big" role="img" aria-label="${text(said, 2000)}">${parts.map(

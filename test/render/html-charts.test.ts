@@ -1,0 +1,255 @@
+/* What the page draws, read back in real Chromium; links into the charts, accessibility, paper and colours. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LANGS, type Lang } from '../../src/model/lang.ts';
+import { renderHtml } from '../../src/render/html/page.ts';
+import { apart, contrast, seen } from './colour.ts';
+import { fullReport, POINTS, STALLS, TREND } from './full-report.ts';
+
+const CHROMIUM = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
+const STYLE = readFileSync(new URL('../../templates/report.css', import.meta.url), 'utf8');
+const PERMALINK = 'https://github.com/acme/bert/blob/3f2a91c/train.py#L88';
+const places = { path: (file: string) => file, url: ({ line }: { line: number }) => PERMALINK.replace('L88', `L${line}`) };
+
+describe.skipIf(!existsSync(CHROMIUM))('the charts of the page', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'npu-advisor-charts-'));
+  let browser: Browser;
+  let context: BrowserContext;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+    context = await browser.newContext({ viewport: { width: 1200, height: 900 }, colorScheme: 'light' });
+    for (const lang of LANGS) writeFileSync(join(dir, `${lang}.html`), renderHtml(fullReport(lang), places));
+  });
+  afterAll(async () => {
+    await browser?.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  async function open(lang: Lang, hash = ''): Promise<{ page: Page; requests: string[]; trouble: string[] }> {
+    const page = await context.newPage();
+    const requests: string[] = [];
+    const trouble: string[] = [];
+    page.on('request', (r) => requests.push(r.url()));
+    page.on('console', (m) => trouble.push(m.text()));
+    page.on('pageerror', (e) => trouble.push(e.message));
+    await page.goto(`file://${dir}/${lang}.html${hash}`);
+    await expect.poll(() => page.evaluate('globalThis.timeline?.stats().frames ?? 0'), { timeout: 20_000 }).toBeGreaterThan(0);
+    return { page, requests, trouble };
+  }
+  const numbers = (page: Page, selector: string, attribute = 'data-ms'): Promise<number[]> =>
+    page.locator(selector).evaluateAll((all, name) => all.map((e) => Number(e.getAttribute(name))), attribute);
+  const count = (page: Page, selector: string): Promise<number> => page.locator(selector).count();
+
+  it('draws every chart from the report, and nothing leaves the file', async () => {
+    const { page, requests, trouble } = await open('en');
+    // step: the bar, the bars of the ranks, the map, the columns of the rank that sets the pace
+    const sum = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0);
+    expect(sum(await numbers(page, '#step-bar [data-ms]'))).toBeCloseTo(812.4, 1);
+    expect(await count(page, '#rank-bars .rank')).toBe(8);
+    const cells = await page
+      .locator('#step-map path')
+      .evaluateAll((all) => all.map((p) => (p.getAttribute('d')!.match(/M/g) ?? []).length));
+    expect(sum(cells)).toBe(64);
+    expect(
+      sum(
+        await numbers(
+          page,
+          '#step-columns [data-rank="5"] .col:first-child [data-ms], #step-columns [data-rank="5"] [data-x="46"] [data-ms]',
+        ),
+      ),
+    ).toBeCloseTo(812.4, 1);
+    expect(await count(page, '#step-columns [data-rank]:not([hidden])')).toBe(1);
+    // columns are as high as their figures say
+    const heights = await page.locator('#input-steps rect.k-data').evaluateAll((all) => all.map((r) => Number(r.getAttribute('height'))));
+    expect(await numbers(page, '#input-steps rect.k-data')).toEqual(STALLS);
+    const per = heights[0]! / STALLS[0]!;
+    heights.forEach((height, i) => {
+      expect(height / per).toBeCloseTo(STALLS[i]!, 0);
+    });
+    // idle: the waterfall ends at the idle time
+    const falls = await page
+      .locator('.falls span')
+      .evaluateAll((all) => all.map((s) => (s as unknown as { style: { width: string } }).style.width));
+    expect(sum(falls.map(Number.parseFloat))).toBeCloseTo(100, 1);
+    expect(await page.locator('#idle').textContent()).toContain('168.0 = 94.0 + 31.2 + 30.4 + 12.4');
+    // ranks: the tick of each column that somebody comes last in
+    expect((await page.locator('#arrivals-0 path.tick').getAttribute('d'))!.match(/M/g)).toHaveLength(26);
+    // links: the slow one stands out among its kind
+    expect(await count(page, '#links-0 .link')).toBe(56);
+    expect(
+      await page
+        .locator('#links-0 .link.l6')
+        .evaluateAll((all) => all.map((l) => ['from', 'to', 'gbs'].map((k) => l.getAttribute(`data-${k}`)))),
+    ).toEqual([['0', '1', '3.00']]);
+    const letters = (await page.locator('#links-0 .link text').allTextContents()).map((t) => t[0]);
+    expect([letters.filter((l) => l === 'H').length, letters.filter((l) => l === 'R').length]).toEqual([24, 32]);
+    // collectives: points stand where their size and time are
+    const svg = page.locator('#transfers svg');
+    const [x0, x1, left, right] = (await svg.getAttribute('data-x'))!.split(' ').map(Number) as [number, number, number, number];
+    const [y0, y1, bottom, top] = (await svg.getAttribute('data-y'))!.split(' ').map(Number) as [number, number, number, number];
+    const dots = [...(await page.locator('#transfers .dots').getAttribute('d'))!.matchAll(/M([\d.]+) ([\d.]+)/g)];
+    expect(dots).toHaveLength(POINTS.length);
+    dots.forEach(([, x, y], i) => {
+      expect((x0 * (x1 / x0) ** ((Number(x) + 4 - left) / (right - left))) / POINTS[i]![0]).toBeCloseTo(1, 2);
+      expect((y0 * (y1 / y0) ** ((Number(y) - bottom) / (top - bottom))) / POINTS[i]![1]).toBeCloseTo(1, 2);
+    });
+    expect(await page.locator('#transfers').textContent()).toContain('60 of 120 collectives are drawn');
+    expect(await numbers(page, '#overlap [data-ms]')).toEqual([29, 27.7]);
+    // operators: pipes, L2, cores, layouts
+    expect((await numbers(page, '#kernels .pipe', 'data-share')).slice(0, 2)).toEqual([0.82, 0.1]);
+    expect(await page.locator('#kernels .pipe b').allTextContents()).toEqual(['82']);
+    const operators = (await page.locator('#operators').textContent())!.replaceAll('\u00a0', ' ');
+    for (const said of ['63 %', 'AI_VECTOR_CORE', '10 %', '5,512 kernels in other groups take 102 ms more'])
+      expect(operators).toContain(said);
+    // comparison and history
+    expect(await numbers(page, '#strip [data-ms]')).toEqual([741.9, 812.4]);
+    expect(await numbers(page, '#trend [data-ms]')).toEqual([...TREND.slice(0, -1), 812.4]);
+    const heightOf = await page.locator('#trend circle').evaluateAll((all) => all.map((c) => Number(c.getAttribute('cy'))));
+    expect(heightOf.indexOf(Math.min(...heightOf))).toBe(TREND.indexOf(745));
+    expect(await count(page, '.steps > div')).toBe(3);
+    // memory
+    expect((await page.locator('#memory path.m-allocated').getAttribute('d'))!.match(/V/g)).toHaveLength(3);
+    // timeline: the lanes of both ranks, the cause marked on the one that the evidence names; beside 600 kernels the 80 gaps between
+    // them in which a collective runs on are busy
+    const lanes = await page.evaluate<{ rank: number; count: number }[]>('globalThis.timeline.lanes()');
+    expect(lanes.filter((l) => l.rank === 2).map((l) => l.count)).toEqual([1, 680, 1, 600, 2]);
+    // what is left out is said
+    const said = (await page.locator('main').textContent())!;
+    for (const note of ['2 of 8 ranks, those that wait most', '6 ranks and 7 steps']) expect(said).toContain(note);
+    expect(said).not.toMatch(/\bNaN\b|\bundefined\b|Infinity|\[object/);
+    expect(requests).toHaveLength(1);
+    expect(trouble).toEqual([]);
+    await page.close();
+  });
+
+  it('leads from evidence to its place, restores it from the address, and says what is not there', async () => {
+    const { page } = await open('en');
+    expect(await page.locator('.cause a[rel=noreferrer]').first().getAttribute('href')).toBe(PERMALINK);
+    const view = (): Promise<[number, number]> => page.evaluate('globalThis.timeline.view()');
+    await page.locator('button.show:visible').first().click();
+    await expect.poll(() => page.evaluate('decodeURIComponent(location.hash)')).toMatch(/r=2.*s=53.*t=|s=53.*t=.*r=2/);
+    const [from, to] = await view();
+    expect(from).toBeLessThanOrEqual(4.1);
+    expect(to).toBeGreaterThanOrEqual(122.1);
+    expect(await page.evaluate('document.activeElement.id')).toBe('tl-draw');
+    expect(await page.locator('#tl-live').textContent()).toContain('118\u00a0ms');
+    expect(await page.locator('#tl-panel tr[data-busy]').count()).toBe(2);
+    const place = await page.evaluate<string>('location.hash');
+    // the pointer stays over the same instant, whatever the wheel does
+    const box = (await page.locator('#tl-draw').boundingBox())!;
+    const at = async (px: number): Promise<number> => {
+      const [a, b] = await view();
+      return a + ((px - 150) / (box.width - 150)) * (b - a);
+    };
+    const before = await at(500);
+    await page.mouse.move(box.x + 500, box.y + 60);
+    await page.keyboard.down('Control');
+    await page.mouse.wheel(0, -240);
+    await page.keyboard.up('Control');
+    await expect.poll(async () => (await view())[1] - (await view())[0]).toBeLessThan(to - from);
+    const [a, b] = await view();
+    expect(Math.abs((await at(500)) - before)).toBeLessThan((b - a) / (box.width - 150));
+    await page.close();
+
+    const again = await open('en', place);
+    expect((await again.page.evaluate<[number, number]>('globalThis.timeline.view()')).map((v) => Math.round(v * 100))).toEqual(
+      [from, to].map((v) => Math.round(v * 100)),
+    );
+    const go = (hash: string): Promise<unknown> =>
+      again.page.evaluate((to) => void Object.assign((globalThis as unknown as { location: object }).location, { hash: to }), hash);
+    await go('r=3&s=47');
+    await expect.poll(() => again.page.locator('#step-columns .col.shown').getAttribute('data-x')).toBe('47');
+    expect(await again.page.locator('#step-columns figcaption').textContent()).toContain('rank 3');
+    await go('r=700');
+    await expect.poll(() => again.page.locator('#absent').textContent()).toContain('r=700');
+    await go('f=gone-1');
+    await expect.poll(() => again.page.locator('#absent').textContent()).toContain('f=gone-1');
+    // keys: search in all tables, the list of keys, the next cause, its evidence
+    await again.page.locator('h1').click();
+    await again.page.keyboard.press('/');
+    await again.page.keyboard.type('RDMA');
+    expect(await again.page.locator('#q-more button').allTextContents()).toEqual(['Communication 1']);
+    await again.page.keyboard.press('Escape');
+    await again.page.keyboard.press('?');
+    expect(await again.page.locator('#help').isVisible()).toBe(true);
+    await again.page.keyboard.press('Escape');
+    await again.page.locator('#q').fill('');
+    await again.page.locator('h1').click();
+    await again.page.keyboard.press(']');
+    await expect.poll(() => again.page.locator('.cause.shown').getAttribute('data-finding')).toBe('dl-7f3a');
+    expect(again.trouble).toEqual([]);
+    await again.page.close();
+  });
+
+  it.each(LANGS)('has no serious fault of accessibility, light and dark (%s)', async (lang) => {
+    const { page, trouble } = await open(lang);
+    const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+    await page.evaluate(axe);
+    for (const theme of ['light', 'dark']) {
+      await page.evaluate(`document.documentElement.dataset.theme = '${theme}'`);
+      const found = await page.evaluate<{ impact: string; id: string; nodes: { html: string }[] }[]>(
+        "axe.run({ resultTypes: ['violations'] }).then((r) => r.violations)",
+      );
+      expect(
+        found.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => [id, nodes[0]?.html]),
+      ).toEqual([]);
+    }
+    if (lang === 'zh') {
+      const foreign = await page.evaluate<string[]>(`(() => {
+        const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+        const out = [];
+        while (walker.nextNode()) if (!walker.currentNode.parentElement.closest('[lang=en], script, style, pre')) out.push(walker.currentNode.data);
+        return out;
+      })()`);
+      expect(foreign.filter((said) => /(?:\b[A-Za-z]{2,} ){3,}[A-Za-z]{2,}/.test(said))).toEqual([]);
+    }
+    await page.setViewportSize({ width: 320, height: 700 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+    expect(trouble).toEqual([]);
+    await page.close();
+  });
+
+  it('prints light, with everything open and nothing cut off', async () => {
+    const { page } = await open('en');
+    await page.evaluate("document.documentElement.dataset.theme = 'dark'");
+    const pdf = (await page.pdf({ preferCSSPageSize: true })).toString('latin1');
+    expect(pdf.match(/\/Type ?\/Page\b(?!s)/g)!.length).toBeLessThanOrEqual(12);
+    // Paper of A4 less its margins is 703 px wide.
+    await page.setViewportSize({ width: 703, height: 1000 });
+    await page.emulateMedia({ media: 'print' });
+    await page.evaluate("dispatchEvent(new Event('beforeprint'))");
+    expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(255, 255, 255)');
+    expect(await count(page, 'details:not([open])')).toBe(0);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(703);
+    const cut = await page
+      .locator('.wide > *, pre')
+      .evaluateAll((all) => all.filter((e) => e.getBoundingClientRect().right > 704).map((e) => e.outerHTML.slice(0, 120)));
+    expect(cut).toEqual([]);
+    await page.evaluate("dispatchEvent(new Event('afterprint'))");
+    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark');
+    expect(await count(page, 'details:not([open])')).toBeGreaterThan(0);
+    await page.close();
+  });
+});
+
+describe('the colours', () => {
+  const palettes = {
+    light: { page: '#ffffff', text: STYLE.slice(0, STYLE.indexOf('@media')) },
+    dark: { page: '#0d1117', text: STYLE.slice(STYLE.indexOf('@media screen and (prefers-color-scheme: dark)')) },
+  };
+  it.each(['light', 'dark'] as const)('of the kinds of time differ for every eye, and from the page (%s)', (theme) => {
+    const { page, text } = palettes[theme];
+    const kinds = ['computing', 'exposed', 'waiting', 'data', 'host', 'layout'].map(
+      (kind) => new RegExp(`--${kind}: (#[0-9a-f]{6})`).exec(text)![1]!,
+    );
+    for (const colour of kinds) expect(contrast(colour, page), colour).toBeGreaterThanOrEqual(3);
+    for (const eye of ['normal', 'protan', 'deutan', 'tritan'] as const)
+      kinds.forEach((a, i) => {
+        for (const b of kinds.slice(i + 1)) expect(apart(seen(a, eye), seen(b, eye)), `${a} ${b} ${eye}`).toBeGreaterThanOrEqual(12);
+      });
+  });
+});
