@@ -12,6 +12,11 @@ export interface ChangedFile {
 
 const MAX_FILES = 3000;
 
+/** GitHub lists no more: what else such a pull request changes is not known. */
+export function isCut(files: readonly ChangedFile[]): boolean {
+  return files.length >= MAX_FILES;
+}
+
 export async function listChangedFiles(octokit: Octokit, repository: RepositoryRef, number: number): Promise<ChangedFile[]> {
   const files: ChangedFile[] = [];
   const pages = octokit.paginate.iterator(octokit.rest.pulls.listFiles, {

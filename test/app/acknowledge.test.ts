@@ -205,7 +205,9 @@ describe('a pull request that was closed', () => {
     await upload(repository, pull, BOTH);
     repository.closePullRequest(pull);
     await jobs.take('pull_request', { action: 'closed', pr: pull });
-    await say(repository, pull, 'maintainer', '/npu-advise ack loader-1 booked');
+    expect(await say(repository, pull, 'maintainer', '/npu-advise run')).toBe('confused');
+    expect(replies(pull).at(-1)).toContain('This pull request is closed');
+    expect(await say(repository, pull, 'maintainer', '/npu-advise ack loader-1 booked')).toBe('+1');
     expect(check(pull)).toMatchObject({ conclusion: 'failure', title: 'Gate failed: 2 causes, about 134 of 812 ms per step' });
     const before = downloads();
     repository.reopenPullRequest(pull);

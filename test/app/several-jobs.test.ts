@@ -97,6 +97,14 @@ describe('several jobs', () => {
     expect(jobs.hub.view(moved).checks).toMatchObject([{ status: 'queued' }]);
   });
 
+  it('are all asked for where GitHub does not list everything that a pull request changes', async () => {
+    const repository = repositoryWith(SETTINGS);
+    const many = Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`a/${i}.txt`, 'x']));
+    const pull = openPull(repository, { ...many, 'vision/net.py': 'x = 1\n' });
+    await jobs.take('pull_request', { action: 'opened', pr: pull });
+    expect(jobs.hub.view(pull).checks).toMatchObject([{ status: 'queued' }]);
+  });
+
   it('are concluded at the deadline by what has come', async () => {
     const repository = repositoryWith(SETTINGS);
     const pull = openPull(repository, { 'bert/train.py': TRAIN_PY, 'vision/net.py': 'x = 1\n' });

@@ -13,7 +13,7 @@ import { VERSION } from '../../engine/version.ts';
 import { type Artifact, chooseArtifacts, listArtifacts } from '../../github/artifacts.ts';
 import { createTokenClient, type Octokit, statusOf } from '../../github/client.ts';
 import { readSource, type SourceFiles, settingsReader } from '../../github/contents.ts';
-import { listChangedFiles } from '../../github/diff.ts';
+import { isCut, listChangedFiles } from '../../github/diff.ts';
 import { downloadArtifact } from '../../github/download.ts';
 import { createLogger } from '../../github/log.ts';
 import { createOutboundPolicy, GITHUB_ARTIFACT_HOSTS } from '../../github/outbound.ts';
@@ -272,6 +272,7 @@ async function touchedOf({ pulls, place }: Run, octokit: Octokit, jobs: readonly
   const [pull] = pulls;
   if (pull === undefined) return jobs;
   const changed = await listChangedFiles(octokit, place.repository, pull.number);
+  if (isCut(changed)) return jobs;
   return touchedJobs(
     jobs,
     changed.flatMap(({ path, previousPath }) => (previousPath === undefined ? [path] : [path, previousPath])),

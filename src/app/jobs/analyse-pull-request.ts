@@ -2,7 +2,7 @@ import { type JobSettings, jobOfArtifact, jobsOf, touchedJobs } from '../../conf
 import type { Unusable } from '../../config/parse.ts';
 import { CONFIG_PATH, type Config, DEFAULT_CONFIG } from '../../config/schema.ts';
 import { type Octokit, PERMISSIONS, statusOf } from '../../github/client.ts';
-import { listChangedFiles } from '../../github/diff.ts';
+import { isCut, listChangedFiles } from '../../github/diff.ts';
 import type { DesiredCheck } from '../../github/publish/check.ts';
 import { type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
 import { Report } from '../../model/report.ts';
@@ -138,10 +138,9 @@ async function analyseJobs(
   const { target, pr, headSha, isAsked, wanted } = analysis;
   const place = { target, sha: headSha, pr };
   const { lang } = publication;
-  const changed = (await listChangedFiles(octokit, target.repository, pr)).flatMap(({ path, previousPath }) =>
-    previousPath === undefined ? [path] : [path, previousPath],
-  );
-  const concerned = touchedJobs(jobs, changed);
+  const files = await listChangedFiles(octokit, target.repository, pr);
+  const changed = files.flatMap(({ path, previousPath }) => (previousPath === undefined ? [path] : [path, previousPath]));
+  const concerned = isCut(files) ? jobs : touchedJobs(jobs, changed);
   // Who asks all the same is shown what is there.
   const isCurious = isAsked && concerned.length === 0;
   const touched = isCurious ? jobs : concerned;

@@ -3,7 +3,7 @@ import { resolveConfig } from '../../config/resolve.ts';
 import { CONFIG_PATH } from '../../config/schema.ts';
 import { PERMISSIONS } from '../../github/client.ts';
 import { readTextFile, settingsReader } from '../../github/contents.ts';
-import { listChangedFiles } from '../../github/diff.ts';
+import { isCut, listChangedFiles } from '../../github/diff.ts';
 import { createCheck, findCheck, SETTINGS_CHECK_NAME, updateCheck } from '../../github/publish/check.ts';
 import type { PullRequest } from '../../github/pull-requests.ts';
 import type { Lang } from '../../model/lang.ts';
@@ -25,7 +25,7 @@ export async function checkSettings(deps: Dependencies, target: Target, pull: Pu
   const base = text === null ? null : await readTextFile(octokit, owner, name, CONFIG_PATH, pull.baseRef);
   if (text === null || text === base) return;
   const changed = await listChangedFiles(octokit, repository, pull.number);
-  if (!changed.some(({ path, status }) => path === CONFIG_PATH && status !== 'removed')) return;
+  if (!isCut(changed) && !changed.some(({ path, status }) => path === CONFIG_PATH && status !== 'removed')) return;
 
   // A pull request must not name private files to be told about: those are read only where the base branch names them, too.
   const isKnown = extendsOf(text) === extendsOf(base);

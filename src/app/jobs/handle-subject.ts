@@ -17,7 +17,7 @@ import {
   readPullRequest,
 } from '../../github/pull-requests.ts';
 import type { ShownFinding } from '../../model/acknowledgement.ts';
-import type { Lang } from '../../model/lang.ts';
+import type { L10n, Lang } from '../../model/lang.ts';
 import { Report } from '../../model/report.ts';
 import { plain, prose } from '../../render/escape.ts';
 import type { CheckRecord, WorkRequest } from '../../store/ports.ts';
@@ -319,6 +319,11 @@ function limitText(limit: number, againAt: number, lang: Lang): string {
     : `同一用户一小时内的请求超过 ${limit} 次。UTC ${at} 之后的请求会继续处理。`;
 }
 
+const CLOSED: L10n = {
+  en: 'This pull request is closed; open it again to have its profile analysed',
+  zh: '本 PR 已关闭；重新打开后才会分析其 profile',
+};
+
 async function handleComment(deps: Dependencies, request: WorkRequest, stored: TaskRequest, task: TaskOf<'comment'>): Promise<void> {
   const { installationId, repository, pr, commentId, actor, commands, writtenAt } = task;
   const target: Target = { installationId, repository };
@@ -373,6 +378,7 @@ async function handleComment(deps: Dependencies, request: WorkRequest, stored: T
       ...standing(index),
       reply: (text) => reply(index, text, lang),
       async requestAnalysis(sha, wanted) {
+        if (pull.state !== 'open') return CLOSED;
         if (wanted !== null) {
           const reader = await deps.github.client(installationId, repository, PERMISSIONS.read);
           const found = await findWanted(reader, target, { ...pull, headSha: sha }, wanted, settings.ok ? settings.value : DEFAULT_CONFIG);
@@ -544,7 +550,10 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
         deps.killPoint('job-started');
         const outcome = await unlessOvertaken(deps, analysis, (watched) => analysePullRequest(watched, analysis));
         deps.log.info({ repository: analysis.target.repository.id, pr: analysis.pr, sha: analysis.headSha, outcome }, 'analysis handled');
-        await reactAll(deps, analysis.target, commentIds, outcome === 'published' || outcome === 'waiting' ? '+1' : 'confused');
+        // An acknowledgement is remembered, also where there is nothing to say it on.
+        const isRemembered = analysis.restates === true && !analysis.isAsked && outcome === 'superseded';
+        const isDone = outcome === 'published' || outcome === 'waiting' || isRemembered;
+        await reactAll(deps, analysis.target, commentIds, isDone ? '+1' : 'confused');
         return outcome;
       },
       async (correlationId) => {
