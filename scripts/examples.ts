@@ -212,7 +212,7 @@ const CASES: Readonly<Record<string, Case>> = {
   }),
   'fusible-sequence': ddp('four element-wise operators in a row in each layer', '每层四个连续的逐元素算子', { kind: 'elementwise-chain' }),
   'gc-pause': ddp('Python collects garbage once a step', 'Python 每迭代回收一次垃圾', { kind: 'gc-pause' }),
-  'gradient-sync-per-microstep': ddp('four micro batches, each reduces the gradients', '四个微批，每个都归约梯度', {
+  'gradient-sync-per-microstep': ddp('four micro batches, each reduces the gradients', '四个 micro batch，每个都归约梯度', {
     kind: 'sync-per-microstep',
   }),
   'group-placement': handMade(
@@ -251,7 +251,7 @@ const CASES: Readonly<Record<string, Case>> = {
   'no-overlap': ddp('gradients are reduced after the backward', '反向结束后才归约梯度', { kind: 'no-overlap' }),
   'op-recompile': ddp('two operators are compiled in each step', '每迭代编译两个算子', { kind: 'recompile' }),
   'pipe-utilisation': ddp('a kernel that no pipe is busy with', '一个各流水线都不忙的 kernel', { kind: 'idle-pipes' }),
-  'pipeline-bubble': ddp('two stages, two micro batches', '两个 Stage，两个微批', { kind: 'few-micro-batches' }, { pp: 2 }),
+  'pipeline-bubble': ddp('two stages, two micro batches', '两个 Stage，两个 micro batch', { kind: 'few-micro-batches' }, { pp: 2 }),
   'profile-quality': set('two of four ranks, one step, Level0', '四卡中的两卡，一个迭代，Level0', {
     ranks: 4,
     uploadedRanks: [0, 2],

@@ -26,7 +26,8 @@ export async function digestUpload(request: DigestRequest, onProgress: (progress
     const missed = [...upload.inputs, ...ranks.flatMap((rank) => rank.inputs)].find(({ note }) =>
       note?.text.en.includes('was not fetched'),
     );
-    if (missed !== undefined && request.partial.length > 0) throw new AdviseError(NOT_FETCHED, 'a file was not fetched', missed.path);
+    if (missed !== undefined && request.partial.length > 0)
+      throw new AdviseError(NOT_FETCHED, { en: 'a file was not fetched', zh: '有文件未下载' }, missed.path);
     const bytes = await promisify(gzip)(factsToJson(ranks, upload), { level: 6 });
     if (bytes.length > request.out.maxBytes) throw tooMany();
     await writeFile(request.out.path, bytes, { mode: 0o600 });

@@ -20,6 +20,7 @@ import { RULES } from '../rules/index.ts';
 import { readAhead } from '../source/python-files.ts';
 import type { ProfileSource } from '../sources/source.ts';
 import { type Baseline, type BaselineSource, readBaseline } from './baseline.ts';
+import { withComments } from './code-comments.ts';
 import { type Count, collectRanks } from './collect-ranks.ts';
 import { locate, missingFiles, witnessesOf } from './locate.ts';
 import { type Advised, patchOf, settleEdits } from './settle-edits.ts';
@@ -297,7 +298,7 @@ function advise(
       remedy: id,
       title: advice.title[lang],
       text: advice.text[lang],
-      code: advice.code,
+      code: advice.code === null ? null : withComments(advice.code, lang),
       edits: [...advice.edits],
       preconditions: advice.preconditions.map((p) => p[lang]),
       references: [...advice.references],

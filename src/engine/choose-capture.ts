@@ -50,20 +50,43 @@ function ignored(rank: RankFacts, note: Message): InputRecord[] {
   return rank.inputs.map((i) => (i.status === 'refused' ? i : { ...i, status: 'ignored', note }));
 }
 
-/** Folders of one role belong together as long as no rank occurs in two of their parents: one parent per node or rank, else per run. */
+/** Clocks of the hosts of one job differ by less, us. */
+const CLOCKS_APART = 1e6;
+
+/**
+ * Folders of one role belong together as long as no rank occurs in two of their parents: one parent per node or rank, else per run. Where
+ * the ranks are unknown only the time tells: files recorded one after the other are runs, not ranks.
+ */
 function capturesOf(ranks: readonly RankFacts[]): Capture[] {
   const out: Capture[] = [];
   for (const role of Map.groupBy(ranks, (r) => roleOf(r.folder)).values()) {
     const captures: Capture[] = [];
     const parents = [...Map.groupBy(role, (r) => parent(r.folder))].sort(([a], [b]) => (a < b ? -1 : 1));
     for (const [folder, own] of parents) {
-      const home = captures.find((c) => !c.ranks.some((r) => r.rank !== null && own.some((o) => o.rank === r.rank)));
+      const home = captures.find((c) => c.ranks.every((r) => own.every((o) => (r.rank === null || r.rank !== o.rank) && meet(r, o))));
       if (home === undefined) captures.push({ folder: folder === '' ? '.' : folder, ranks: [...own] });
       else home.ranks.push(...own);
     }
     out.push(...captures);
   }
   return out;
+}
+
+/** Of two ranks that are known nothing is asked. */
+function meet(a: RankFacts, b: RankFacts): boolean {
+  if (a.rank !== null && b.rank !== null) return true;
+  const [first, second] = [span(a), span(b)];
+  return first === null || second === null || (first[0] <= second[1] + CLOCKS_APART && second[0] <= first[1] + CLOCKS_APART);
+}
+
+/** First and last moment of the steps, else of the device, us since the epoch; null when nothing has a place. */
+function span(rank: RankFacts): readonly [number, number] | null {
+  const placed = rank.steps.filter((s) => s.end > s.start);
+  const busy = rank.tape?.busy;
+  if (placed.length === 0 && (busy === undefined || busy.start.length === 0)) return null;
+  const start = placed.length > 0 ? Math.min(...placed.map((s) => s.start)) : busy!.start[0]!;
+  const end = placed.length > 0 ? Math.max(...placed.map((s) => s.end)) : busy!.end.at(-1)!;
+  return [rank.originUs + start / 1000, rank.originUs + end / 1000];
 }
 
 /** The role that the path names, '' without one. The folder's own name holds the host's name and does not count. */

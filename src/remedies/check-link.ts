@@ -28,7 +28,7 @@ const TYPE = both(
 );
 const TYPE_GROUPS = both(
   'With several process groups let the busiest one stay among cards that share those links.',
-  '有多个通信组时，让通信最多的组位于共享这些链路的卡之间。',
+  '有多个通信域时，让通信最多的组位于共享这些链路的卡之间。',
 );
 const CHECK = both(
   'Check: the link moves as many bytes per second as its peers in the next profile.',

@@ -16,7 +16,7 @@ const LOSS = both(
   'A transfer of four seconds is a timer that ran out: look for a lossy port or cable first.',
   '持续四秒说明重传定时器超时：先查丢包的端口或线缆。',
 );
-const NO_TIMEOUT = both('Longer timeouts hide the fault and save nothing.', '调大超时只会掩盖故障，不会节省时间。');
+const NO_TIMEOUT = both('Longer timeouts hide the fault and save nothing.', '调大超时只会掩盖故障，不会减少耗时。');
 const CHECK = both('Check: no transfer stands out by ten times in the next profile.', '验证：下一次 profile 中没有慢十倍的传输。');
 
 function advise(_: Parameters<Remedy['advise']>[0], context: RemedyContext): Advice {

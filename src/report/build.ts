@@ -528,7 +528,7 @@ function jobSection(job: JobFacts, lang: Lang): Report['job'] {
   };
   const worldBasis: Record<'metadata' | 'groups' | 'links', L10n> = {
     metadata: { en: 'recorded in profiler_metadata.json', zh: '记录于 profiler_metadata.json' },
-    groups: { en: 'from the communication groups', zh: '由通信组得出' },
+    groups: { en: 'from the communication groups', zh: '由通信域得出' },
     links: { en: 'from the link ids in communication_matrix.json only', zh: '仅由 communication_matrix.json 的链路编号得出' },
   };
   const why: Record<'first' | 'slow' | 'cut', L10n> = {

@@ -56,7 +56,7 @@ function judge(report: Report, gate: GateConfig): Gate {
         'severity',
         say(
           `${finding.title}: ${SEVERITY_WORD.en[finding.severity]}, ≈ ${cost} per step; the limit is below ${SEVERITY_WORD.en[limit]}`,
-          `${finding.title}：${SEVERITY_WORD.zh[finding.severity]}，每迭代约 ${cost}；上限为低于“${SEVERITY_WORD.zh[limit]}”`,
+          `${finding.title}：${SEVERITY_WORD.zh[finding.severity]}，每迭代约 ${cost}；须低于「${SEVERITY_WORD.zh[limit]}」`,
         ),
       );
     }

@@ -195,7 +195,7 @@ function checkPermissions({ permissions, events, htmlUrl }: App, manifest: Manif
         both(`lacks ${parts('permission', 'event')}`, `缺少${parts('权限', '事件')}`),
         both(
           `Add them on the settings page of the app (${htmlUrl}, "Permissions & events"); every installation must then accept.`,
-          `请在 App 设置页（${htmlUrl} 的 “Permissions & events”）添加；之后每个安装都需批准。`,
+          `请在 App 设置页（${htmlUrl} 的「Permissions & events」）添加；之后每个安装都需批准。`,
         ),
       );
     }
@@ -252,7 +252,7 @@ export function judgeWebhook(config: WebhookConfig): ReturnType<typeof ok> {
   if (url === null)
     return bad(
       both('no address is set', '未设置地址'),
-      both(`Set it to https://YOUR-HOST${WEBHOOK_PATH} and tick "Active".`, `请设为 https://YOUR-HOST${WEBHOOK_PATH} 并勾选 “Active”。`),
+      both(`Set it to https://YOUR-HOST${WEBHOOK_PATH} and tick "Active".`, `请设为 https://YOUR-HOST${WEBHOOK_PATH} 并勾选「Active」。`),
     );
   const shown = both(`${url.origin}${url.pathname}`, `${url.origin}${url.pathname}`);
   const wrong: L10n[] = [];

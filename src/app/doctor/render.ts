@@ -6,7 +6,12 @@ const MARKS = { ok: '✔', bad: '✘', skipped: '–' } as const;
 
 /** Before anything is looked at, which may take a while. */
 export function checkFormat(format: string): void {
-  if (!['text', 'json'].includes(format)) throw new AdviseError('usage', `there is no format ${format}`, 'Use --format text or json.');
+  if (!['text', 'json'].includes(format))
+    throw new AdviseError(
+      'usage',
+      { en: `there is no format ${format}`, zh: `没有名为 ${format} 的格式` },
+      { en: 'Use --format text or json.', zh: '使用 --format text 或 json。' },
+    );
 }
 
 /** What `npu-advise doctor` prints, and how it ends: 1 when something is wrong. */

@@ -37,7 +37,11 @@ export interface Settings {
 function parseKey(pem: string): KeyObject {
   const key = createPrivateKey(pem);
   if (key.asymmetricKeyType === 'rsa') return key;
-  throw new AdviseError('private-key', 'it is not an RSA key', 'Generate a key on the settings page of the app.');
+  throw new AdviseError(
+    'private-key',
+    { en: 'it is not an RSA key', zh: '它不是 RSA 密钥' },
+    { en: 'Generate a key on the settings page of the app.', zh: '在 App 的设置页生成密钥。' },
+  );
 }
 
 export async function checkSettings(env: Environment): Promise<Settings> {

@@ -87,7 +87,7 @@ export function standingClients(deps: Dependencies, place: CommandPlace, restate
     if (writtenAt === null || found.shownAt === undefined || found.shownAt < writtenAt + WRITTEN_WITHIN_MS) return null;
     return {
       en: 'The summary has changed since you wrote this, and its numbers may mean other findings now; please look again, or name the finding by its id',
-      zh: '您发表该评论后摘要已更新，编号对应的结果可能已变；请查看后重新发送，或用标识指明结果',
+      zh: '评论发表之后摘要已更新，编号对应的结果可能已变；请查看后重新发送，或用标识指明结果',
     };
   };
   const sayAnew = async (index: number): Promise<void> => {

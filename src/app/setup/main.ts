@@ -80,8 +80,11 @@ function publicAddress(text: string): string {
     return withoutTrailing(url.href, '/');
   throw new AdviseError(
     'setup',
-    '--url must be an https address without user, query or fragment',
-    'Give the address of the reverse proxy or tunnel, such as https://npu-advisor.example; it need not answer yet.',
+    { en: '--url must be an https address without user, query or fragment', zh: '--url 须为 https 地址，不含用户名、查询参数与片段' },
+    {
+      en: 'Give the address of the reverse proxy or tunnel, such as https://npu-advisor.example; it need not answer yet.',
+      zh: '给出反向代理或隧道的地址，例如 https://npu-advisor.example；此时无需能够访问。',
+    },
   );
 }
 
@@ -115,9 +118,17 @@ export async function setUp(env: Environment, options: SetupOptions, write: (tex
   const url = publicAddress(options.url);
   const port = Number(options.port);
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new AdviseError('setup', '--port must be a number from 0 to 65535', 'Leave it out to use 3000.');
+    throw new AdviseError(
+      'setup',
+      { en: '--port must be a number from 0 to 65535', zh: '--port 须为 0～65535 之间的数' },
+      { en: 'Leave it out to use 3000.', zh: '不给出时使用 3000。' },
+    );
   if (org !== null && !/^[\w.-]{1,100}$/.test(org))
-    throw new AdviseError('setup', '--org is not the name of an organisation', 'Give its login, as in its address.');
+    throw new AdviseError(
+      'setup',
+      { en: '--org is not the name of an organisation', zh: '--org 不是组织名' },
+      { en: 'Give its login, as in its address.', zh: '给出其地址中的登录名。' },
+    );
   const { apiUrl, webUrl } = gitHubAddresses(env);
   const files = reserve(options.out);
   const state = randomBytes(24).toString('hex');
@@ -128,7 +139,11 @@ export async function setUp(env: Environment, options: SetupOptions, write: (tex
     await Promise.race([once(server, 'listening'), once(server, 'error').then(([error]) => Promise.reject(error))]).catch(
       (error: unknown) => {
         const { code } = error as NodeJS.ErrnoException;
-        throw new AdviseError('setup', `port ${port} cannot be used (${code})`, 'Choose another one with --port.');
+        throw new AdviseError(
+          'setup',
+          { en: `port ${port} cannot be used (${code})`, zh: `端口 ${port} 无法使用（${code}）` },
+          { en: 'Choose another one with --port.', zh: '用 --port 另选端口。' },
+        );
       },
     );
     const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -137,7 +152,14 @@ export async function setUp(env: Environment, options: SetupOptions, write: (tex
 
     const finished = new Promise<void>((fulfil, reject) => {
       const timer = setTimeout(
-        () => reject(new AdviseError('setup', 'nobody came back from GitHub within an hour', 'Start it again.')),
+        () =>
+          reject(
+            new AdviseError(
+              'setup',
+              { en: 'nobody came back from GitHub within an hour', zh: '一小时内没有从 GitHub 返回' },
+              { en: 'Start it again.', zh: '重新启动该命令。' },
+            ),
+          ),
         WAIT_MS,
       );
       timer.unref();

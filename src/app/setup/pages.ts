@@ -29,7 +29,7 @@ export function startPage(lang: Lang, { action, manifest, name }: { action: stri
           'GitHub shows the permissions and asks for a last confirmation; then it leads back here.',
           `Register “${name}” on GitHub`,
         ]
-      : ['注册 GitHub App', 'GitHub 会显示所需权限并请您确认，随后跳转回此页。', `在 GitHub 上注册「${name}」`];
+      : ['注册 GitHub App', 'GitHub 显示所需权限并要求最后确认，随后跳转回此页。', `在 GitHub 上注册「${name}」`];
   return page(
     lang,
     200,
@@ -43,7 +43,7 @@ export function donePage(lang: Lang, { envPath, keyPath, installUrl }: { envPath
   const [title, files, next] =
     lang === 'en'
       ? ['The App is registered', 'Its settings and its private key are in', 'Install it on your repositories']
-      : ['App 已注册', '配置与私钥已写入', '安装到您的仓库'];
+      : ['App 已注册', '配置与私钥已写入', '安装到仓库'];
   return page(
     lang,
     200,

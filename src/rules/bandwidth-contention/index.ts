@@ -98,7 +98,7 @@ export default defineRule({
         reason: {
           text: {
             en: 'no collectives of one size ran both beside computing and by themselves, with all members here',
-            zh: '没有大小相同、既有与计算重叠又有独自进行的通信（且通信组成员齐全）',
+            zh: '没有大小相同、且与计算重叠和独自进行两种情形都有的通信（通信域成员齐全）',
           },
         },
       };

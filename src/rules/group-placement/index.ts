@@ -36,7 +36,7 @@ function trafficOf(job: JobFacts): Traffic[] {
 
 export default defineRule({
   id: 'group-placement',
-  title: { en: 'A group with much traffic spans servers', zh: '通信量大的通信组跨服务器' },
+  title: { en: 'A group with much traffic spans servers', zh: '通信量大的通信域跨服务器' },
   category: 'communication',
   maturity: 'preview',
   needs: ['collective-ids'],
@@ -64,7 +64,7 @@ export default defineRule({
         reason: {
           text: {
             en: 'the metadata name no tensor- or context-parallel group of several ranks',
-            zh: '元数据中没有多卡的张量并行或上下文并行通信组',
+            zh: '元数据中没有多卡的张量并行或上下文并行通信域',
           },
         },
       };
@@ -77,7 +77,7 @@ export default defineRule({
         reason: {
           text: {
             en: 'the profile does not tell over which links these groups move: capture from Level1 on',
-            zh: 'profile 没有记录这些通信组经由哪些链路：请以 Level1 及以上采集',
+            zh: 'profile 没有记录这些通信域经由哪些链路：请以 Level1 及以上采集',
           },
         },
       };
@@ -89,7 +89,7 @@ export default defineRule({
         reason: {
           text: {
             en: 'the tensor- and context-parallel groups stay inside a server',
-            zh: '张量并行与上下文并行通信组都在服务器内',
+            zh: '张量并行与上下文并行通信域都在服务器内',
           },
         },
       };
@@ -129,7 +129,7 @@ export default defineRule({
         reason: {
           text: {
             en: 'a group of {n:int} ranks spans servers; inside one it would gain {ms:ms} per step',
-            zh: '{n:int} 张卡的通信组跨服务器；放入一台服务器每迭代可省 {ms:ms}',
+            zh: '{n:int} 张卡的通信域跨服务器；放入一台服务器每迭代可省 {ms:ms}',
           },
           params: { n: worst.group.ranks.length, ms: Math.max(0, bound) },
         },
@@ -145,7 +145,7 @@ export default defineRule({
           title: {
             text: {
               en: 'The {role:code} group of ranks {ranks:ranks} spans servers although it would fit into one',
-              zh: '卡 {ranks:ranks} 的 {role:code} 通信组跨服务器，而一台服务器放得下',
+              zh: '卡 {ranks:ranks} 的 {role:code} 通信域跨服务器，而一台服务器放得下',
             },
             params: { role: worst.group.name, ranks: [...worst.group.ranks] },
           },
@@ -206,7 +206,7 @@ export default defineRule({
           boundMethod: {
             text: {
               en: 'time of both groups less what each would take on the links of the other, at the rates of this run, where computing waited for it',
-              zh: '两个通信组的耗时减去各自换到对方链路后的耗时（按本次运行的速率），只计计算等待的部分',
+              zh: '两个通信域的耗时减去各自换到对方链路后的耗时（按本次运行的速率），只计计算等待的部分',
             },
           },
           information: false,

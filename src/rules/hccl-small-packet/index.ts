@@ -249,7 +249,7 @@ export default defineRule({
                   {
                     text: {
                       en: 'members of the group are missing, so the time of a call may hold waiting for them; the quickest tenth of the calls counts',
-                      zh: '通信组成员不全，单次耗时可能包含等待；按最快的十分之一计',
+                      zh: '通信域成员不全，单次耗时可能包含等待；按最快的十分之一计',
                     },
                   },
                 ]),

@@ -131,7 +131,7 @@ const KINDS: Readonly<Record<MigrationKind, Kind>> = {
   'unknown-package': {
     severity: 'high',
     title: { en: '{name:code} was never released', zh: '{name:code} 从未发布' },
-    why: { en: 'there is no torch_npu for this torch version', zh: '没有对应该 torch 版本的 torch_npu' },
+    why: { en: 'there is no torch_npu for this torch version', zh: '没有与该 torch 版本对应的 torch_npu' },
   },
   'torch-pair': {
     severity: 'high',

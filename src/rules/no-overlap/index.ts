@@ -299,7 +299,7 @@ function nothing(job: JobFacts): Detection {
       text: some
         ? {
             en: 'the profile does not tell how long the gradients themselves moved: bytes, members or a timeline are missing',
-            zh: '无法得知梯度本身的传输耗时：缺少数据量、通信组成员或时间线',
+            zh: '无法得知梯度本身的传输耗时：缺少数据量、通信域成员或时间线',
           }
         : { en: 'no gradients are reduced in a data-parallel group', zh: '没有数据并行组的梯度通信' },
     },

@@ -371,7 +371,7 @@ function localCaveat(list: readonly LinkFacts[]): RawFinding['caveats'] {
     {
       text: {
         en: 'numbers with # count inside the communication group: the profile does not say which ranks they are',
-        zh: '带 # 的编号是通信组内编号：profile 没有说明对应哪些卡',
+        zh: '带 # 的编号是通信域内编号：profile 没有说明对应哪些卡',
       },
     },
   ];

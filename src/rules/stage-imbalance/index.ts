@@ -44,7 +44,7 @@ export default defineRule({
         reason: {
           text: {
             en: 'no pipeline groups in the metadata, or a stage has no rank here',
-            zh: '元数据中没有流水线通信组，或某个 Stage 没有上传的卡',
+            zh: '元数据中没有流水线通信域，或某个 Stage 没有上传的卡',
           },
         },
       };
