@@ -33,7 +33,7 @@ export interface Sought {
 }
 
 /** The head whose runs are looked through, and the repository it lies in; null: a fork that is gone. */
-export type Head = Pick<PullRequest, 'headSha' | 'headRepoId'>;
+type Head = Pick<PullRequest, 'headSha' | 'headRepoId'>;
 
 export function isRunAccepted(config: Config, run: { path: string; event?: string }): boolean {
   if (run.event !== undefined && !RUN_EVENTS.includes(run.event)) return false;

@@ -9,7 +9,7 @@ import type { Dependencies } from './dependencies.ts';
 import type { Target } from './request.ts';
 
 /** Settings, and the keys that a file sets. */
-export type SaidSettings = Unusable | { readonly ok: true; readonly value: Config; readonly keys: ReadonlySet<string> };
+type SaidSettings = Unusable | { readonly ok: true; readonly value: Config; readonly keys: ReadonlySet<string> };
 
 /** Settings of a pull request, from its base branch. Never from its head: that would let the change judge itself. */
 export async function readSettings(deps: Dependencies, target: Target, baseRef: string, octokit?: Octokit): Promise<SaidSettings> {

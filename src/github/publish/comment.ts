@@ -103,7 +103,7 @@ function unlessLocked(error: unknown): null {
 }
 
 /** A comment that stands; `at`: when GitHub's clock says it was written, null where nothing was. */
-export interface StandingComment {
+interface StandingComment {
   readonly id: number;
   readonly url: string | null;
   readonly at: number | null;
