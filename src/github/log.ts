@@ -18,9 +18,9 @@ export function withLogContext<T>(of: LogContext, body: () => Promise<T>): Promi
   return context.run(of, body);
 }
 
-/** Secrets that may end up inside a text: installation tokens of any length, JWTs, PEM keys, signatures of storage addresses. */
+/** Secrets that may end up inside a text: installation tokens of any length, JWTs, PEM keys, signatures of storage addresses, links to details pages. */
 const SECRETS =
-  /\bgh[a-z]_[\w-]+|\bgithub_pat_\w+|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----|\b(?:sig|signature|token|se|sp)=[^&\s"']+/gi;
+  /\bgh[a-z]_[\w-]+|\bgithub_pat_\w+|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----|\b(?:sig|signature|token|se|sp)=[^&\s"']+|\/details\/\d+\/[\w/-]+/gi;
 
 /** Takes secrets out of a text that goes to the log. */
 export function scrub(text: string): string {

@@ -4,6 +4,7 @@ const MAX_ENDING = 5000;
 
 interface EndingRow {
   repo_id: number | string;
+  page: string;
   owner: string;
   repo: string;
   pr: number;
@@ -43,14 +44,17 @@ export function pages(db: Database, now: () => number): Pages {
     },
     async ending(before) {
       const rows = await db.query<EndingRow>(
-        `SELECT DISTINCT p.repo_id, c.owner, c.repo, p.pr, c.installation_id, p.sha
+        `SELECT p.repo_id, p.page, c.owner, c.repo, p.pr, c.installation_id, p.sha
          FROM npu_advisor.pages p JOIN npu_advisor.check_runs c ON c.repo_id = p.repo_id AND c.sha = p.sha
          JOIN npu_advisor.pull_requests r ON r.repo_id = p.repo_id AND r.pr = p.pr AND r.reported_sha = p.sha
-         WHERE p.expires_at < $1 ORDER BY p.repo_id, p.pr LIMIT $2`,
+         WHERE p.expires_at < $1
+           AND EXISTS (SELECT 1 FROM npu_advisor.reports k WHERE k.repo_id = p.repo_id AND k.sha = p.sha AND k.pr = p.pr)
+         ORDER BY p.repo_id, p.pr LIMIT $2`,
         [before, MAX_ENDING],
       );
-      return rows.map(({ repo_id, owner, repo, pr, installation_id, sha }) => ({
+      return rows.map(({ repo_id, page, owner, repo, pr, installation_id, sha }) => ({
         repoId: Number(repo_id),
+        page,
         owner,
         repo,
         pr,

@@ -336,8 +336,10 @@ export interface Pages {
   ): Promise<{ readonly version: string; readonly content: Uint8Array | null } | null>;
   put(page: KeptPage): Promise<void>;
   extend(repoId: number, page: string, expiresAt: number): Promise<void>;
-  /** Reported commits whose links end before a moment. */
-  ending(before: number): Promise<readonly Pick<CheckRecord, 'repoId' | 'owner' | 'repo' | 'pr' | 'installationId' | 'sha'>[]>;
+  /** Pages of reported commits whose links end before a moment, where the report itself is kept, too. */
+  ending(
+    before: number,
+  ): Promise<readonly (Pick<CheckRecord, 'repoId' | 'owner' | 'repo' | 'pr' | 'installationId' | 'sha'> & Pick<KeptPage, 'page'>)[]>;
   prune(expiredBefore: number, keep: number): Promise<void>;
 }
 

@@ -10,6 +10,7 @@ import {
   addRun,
   createWorld,
   isConcluded,
+  linksIn,
   ONE_FINDING,
   openPull,
   type ServerProcess,
@@ -19,6 +20,9 @@ import {
   type World,
 } from './support/world.ts';
 import { makeZip } from './support/zip.ts';
+
+/** Where the proxy in front of the server would be. */
+const PUBLIC_URL = 'https://advisor.example';
 
 let world: World;
 let server: ServerProcess;
@@ -31,6 +35,7 @@ beforeAll(async () => {
     NPU_ADVISOR_ATTEMPTS: '2',
     NPU_ADVISOR_ANALYSES: '2',
     NPU_ADVISOR_COMMANDS_PER_HOUR: '20',
+    NPU_ADVISOR_PUBLIC_URL: PUBLIC_URL,
     NODE_OPTIONS: `--import=${join(import.meta.dirname, 'support/record-connections.mjs')}`,
   });
 });
@@ -70,6 +75,25 @@ async function analyse(upload: Parameters<typeof addRun>[2], at: Pick<World, 're
 }
 
 describe('a profile that arrives', () => {
+  it('has the same figures on the page that its comment links to, and nobody finds the link in the log', async () => {
+    const { pull, check } = await analyse(ONE_FINDING);
+    const [comment] = sticky(pull);
+    const [link, ...more] = linksIn(comment!.body);
+    expect(more).toEqual([]);
+    expect(check.detailsUrl).toBe(link);
+    const here = link!.replace(PUBLIC_URL, server.url);
+    const response = await fetch(here);
+    const page = await response.text();
+    expect(response.status).toBe(200);
+    const rows = comment!.body.split('\n').filter((line) => /^\| \d/.test(line));
+    const figures = rows.join('\n').match(/\d+[ \u00a0]ms/g)!;
+    expect(figures.length).toBeGreaterThan(0);
+    for (const figure of figures) expect(page).toContain(figure);
+    expect(page).toContain(`/blob/${pull.headSha}/train.py#L2`);
+    for (const forged of [`${here}x`, here.replace(/\/\d{10}\//, '/1999999999/')]) expect((await fetch(forged)).status).toBe(404);
+    expect(server.log()).not.toContain(link!.split('/').at(-1));
+  });
+
   it('is answered with one comment, one check and one review, and no token leaves the API host', async () => {
     const pull = openPull(world);
     expect((await opened(pull)).status).toBe(200);

@@ -12,10 +12,10 @@ export function gonePage(days: number): string {
 <body><main>
 <h1>This link has ended</h1>
 <p>A link to a report works for ${days === 1 ? 'a day' : `${days} days`}, and ends earlier when the report is no longer kept, for example because the App was removed from the repository.</p>
-<p>The comment of an open pull request gets a new link before the old one ends. For one at once, comment <code>/npu-advise run</code> on the pull request, or run the check again.</p>
+<p>As a rule the comment of an open pull request gets a new link before the old one ends. For one at once, comment <code>/npu-advise run</code> on the pull request, or run the check again.</p>
 <h1 lang="zh-Hans">链接已失效</h1>
 <p lang="zh-Hans">报告链接的有效期为 ${days} 天；报告不再保存时（例如仓库卸载了本 App），链接提前失效。</p>
-<p lang="zh-Hans">PR 未关闭时，评论中的链接会在到期前自动更新。需要立即得到新链接，可在 PR 中评论 <code>/npu-advise run</code>，或重新运行检查。</p>
+<p lang="zh-Hans">PR 未关闭时，评论中的链接通常会在到期前自动更新。需要立即得到新链接，可在 PR 中评论 <code>/npu-advise run</code>，或重新运行检查。</p>
 </main></body></html>
 `;
 }

@@ -1,5 +1,6 @@
-import { promisify } from 'node:util';
-import { gunzip, gzipSync } from 'node:zlib';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip, gzipSync } from 'node:zlib';
 import type { FrontOptions } from '../../github/front.ts';
 import type { Logger } from '../../github/log.ts';
 import { createLinkReader, DETAILS_PATH, type OpenedLink } from './link.ts';
@@ -42,10 +43,11 @@ const COMMON = {
   'x-content-type-options': 'nosniff',
   'x-robots-tag': 'noindex, nofollow, noarchive',
   'cross-origin-resource-policy': 'same-origin',
-  'cross-origin-opener-policy': 'same-origin',
 } as const;
 /** Whatever else is served under the same name is out of reach of the page, and no other page may hold it in a frame. */
 const SERVED = "frame-ancestors 'none'; sandbox allow-scripts allow-downloads allow-modals allow-popups allow-popups-to-escape-sandbox";
+
+const BUSY = 'busy, try again in a few seconds · 繁忙，请稍后重试';
 
 interface Cached extends RenderedPage {
   readonly version: string;
@@ -91,7 +93,6 @@ export function createDetailsServer(options: DetailsOptions): DetailsServer {
 
   async function send(request: Request, response: Response, status: number, { html, policy }: RenderedPage): Promise<void> {
     const isZipped = /(?:^|[,\s])gzip(?:$|[,\s])/i.test(String(request.headers['accept-encoding'] ?? ''));
-    const body = isZipped ? html : await promisify(gunzip)(html);
     response.setTimeout(SEND_TIMEOUT_MS, () => response.destroy());
     response.writeHead(status, {
       ...COMMON,
@@ -99,10 +100,11 @@ export function createDetailsServer(options: DetailsOptions): DetailsServer {
       'content-security-policy': `${policy}; ${SERVED}`,
       'cache-control': status === 200 ? 'private, max-age=60' : 'no-store',
       vary: 'accept-encoding',
-      ...(isZipped ? { 'content-encoding': 'gzip' } : {}),
-      'content-length': body.length,
+      ...(isZipped ? { 'content-encoding': 'gzip', 'content-length': html.length } : {}),
     });
-    response.end(body);
+    if (isZipped || request.method === 'HEAD') response.end(isZipped ? html : undefined);
+    // Piece by piece, as fast as it is taken: whole pages for many readers would be much memory.
+    else await pipeline(Readable.from([html]), createGunzip(), response);
   }
 
   function refuse(response: Response, status: number, text: string, headers: Record<string, string>): void {
@@ -117,7 +119,7 @@ export function createDetailsServer(options: DetailsOptions): DetailsServer {
     const done = (status: number): void =>
       log.info({ repository: link.repoId, status, ms: now() - started }, 'a details page was asked for');
     if (answering >= MAX_OPEN) {
-      refuse(response, 503, 'busy, try again in a few seconds · 繁忙，请稍后重试', { 'retry-after': '5' });
+      refuse(response, 503, BUSY, { 'retry-after': '5' });
       return done(503);
     }
     answering++;
@@ -127,8 +129,10 @@ export function createDetailsServer(options: DetailsOptions): DetailsServer {
       await send(request, response, page === null ? 410 : 200, page ?? gone);
       done(page === null ? 410 : 200);
     } catch (error) {
+      // Who asked has hung up.
+      if (response.headersSent) return done(499);
       if (!(error instanceof Busy)) log.error({ err: error, repository: link.repoId }, 'a details page could not be made');
-      if (!response.headersSent) refuse(response, 503, 'busy, try again in a few seconds · 繁忙，请稍后重试', { 'retry-after': '5' });
+      refuse(response, 503, BUSY, { 'retry-after': '5' });
       done(503);
     }
   }

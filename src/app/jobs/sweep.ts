@@ -1,4 +1,5 @@
 import { keepDays } from '../../store/holdings.ts';
+import { pageOf } from '../details/link.ts';
 import { dateOf } from './accepted.ts';
 import type { Dependencies } from './dependencies.ts';
 import { subjectOf } from './subject.ts';
@@ -65,9 +66,10 @@ async function renewLinks({ store, queue, now, links }: Dependencies): Promise<v
   const today = dateOf(now());
   const looked = await store.marks.read(LINKS_LOOKED);
   if (looked !== null && dateOf(looked) >= today) return;
-  for (const { repoId, owner, repo, pr, installationId, sha } of await store.pages.ending(
-    now() + Math.min(RENEW_DAYS * DAY, links.lifetimeMs / 2),
-  )) {
+  for (const ending of await store.pages.ending(now() + Math.min(RENEW_DAYS * DAY, links.lifetimeMs / 2))) {
+    const { repoId, page, owner, repo, pr, installationId, sha } = ending;
+    // What is said of several jobs is said again by looking at their artifacts, and those may be gone by now.
+    if (page !== pageOf({ repoId, pr, sha, job: null })) continue;
     const repository = { id: repoId, owner, name: repo };
     const subject = subjectOf.pullRequest(repository, pr);
     const common = { kind: 'analyse', installationId, repository, pr, headSha: sha, run: null, wanted: null, commentId: null };

@@ -190,3 +190,8 @@ export async function untilQuiet(world: Pick<World, 'hub'>, quietMs = 1200): Pro
     since = Date.now();
   }
 }
+
+/** Addresses of details pages in a text, each once. */
+export function linksIn(text: string | null): string[] {
+  return [...new Set(text?.match(/\bhttps?:\/\/[\w.:-]+\/details\/[\w/-]+/g) ?? [])];
+}
