@@ -419,20 +419,31 @@ describe.skipIf(!existsSync(CHROMIUM))('the timeline', () => {
     await page.locator('#tl-draw').evaluate((c) => (c as unknown as { scrollIntoView(): void }).scrollIntoView());
     const box = (await page.locator('#tl-draw').boundingBox())!;
     await page.evaluate('globalThis.timeline.reset()');
+    // Time of the page's own thread: what other programs of a busy machine take is not the page's.
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send('Performance.enable', { timeDomain: 'threadTicks' });
+    const spent = async (): Promise<number> =>
+      (await cdp.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'ScriptDuration')!.value * 1000;
+    const drawn = (): Promise<number> => page.evaluate('globalThis.timeline.stats().frames');
     await page.mouse.move(box.x + 600, box.y + 160);
     await page.keyboard.down('Control');
+    const took: number[] = [];
     for (let i = 0; i < 60; i++) {
+      const [frames, before] = [await drawn(), await spent()];
       await page.mouse.wheel(0, i < 40 ? -60 : 80);
-      await page.waitForTimeout(8);
+      for (let tries = 0; tries < 100 && (await drawn()) === frames; tries++) await page.waitForTimeout(4);
+      took.push((await spent()) - before);
     }
     await page.keyboard.up('Control');
-    const { times, rects, frames } = await page.evaluate<{ times: number[]; rects: number; frames: number }>('globalThis.timeline.stats()');
-    const sorted = [...times].sort((a, b) => a - b);
-    console.log(`${frames} frames, median ${sorted[sorted.length >> 1]?.toFixed(1)} ms, worst ${sorted.at(-1)?.toFixed(1)} ms`);
-    expect(frames).toBeGreaterThan(10);
+    const { rects, frames } = await page.evaluate<{ rects: number; frames: number }>('globalThis.timeline.stats()');
+    const sorted = took.sort((a, b) => a - b);
+    console.log(
+      `${frames} frames, median ${sorted[sorted.length >> 1]?.toFixed(1)} ms, worst ${sorted.at(-1)?.toFixed(1)} ms of its own time`,
+    );
+    expect(frames).toBeGreaterThan(50);
     expect(rects).toBeLessThanOrEqual(10_000);
-    // The machine that runs the tests may be busy: the figures above are the measurement, this only catches a wrong order of growth.
-    expect(sorted[sorted.length >> 1]).toBeLessThan(100);
+    expect(sorted[sorted.length >> 1]).toBeLessThanOrEqual(16);
+    expect(sorted.at(-1)).toBeLessThanOrEqual(50);
     await page.close();
   });
 });
