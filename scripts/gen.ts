@@ -15,6 +15,7 @@ import { LANGS, type Lang } from '../src/model/lang.ts';
 import { Report } from '../src/model/report.ts';
 import type { Rule, RuleOption } from '../src/model/rule.ts';
 import { HOLDINGS, sqlName } from '../src/store/holdings.ts';
+import { commandsInChinese, configInChinese, environmentInChinese, privacyInChinese, zh } from './chinese-pages.ts';
 import { reportPage } from './report-page.ts';
 import { exampleText } from './rule-example.ts';
 
@@ -198,14 +199,26 @@ ${rows.join('\n')}
 `;
 }
 
-function commandsPage(): string {
-  const may = {
-    anyone: 'anyone who can comment',
-    'author-or-write': "the pull request's author, or write access",
-    write: 'write access',
-  } as const;
-  return `<!-- ${HEADER} src/commands. Do not edit. -->
+const MAY = {
+  en: { anyone: 'anyone who can comment', 'author-or-write': "the pull request's author, or write access", write: 'write access' },
+  zh: { anyone: '任何可以评论的人', 'author-or-write': 'PR 作者，或有写权限者', write: '有写权限者' },
+} as const;
+
+function commandRows(lang: Lang): string[] {
+  return COMMANDS.map(({ usage, aliases, description, permission }) => {
+    const others = aliases.map((a) => `\`${a}\``);
+    const also = others.length === 0 ? '' : lang === 'en' ? ` (also ${others.join(', ')})` : `（也可写 ${others.join('、')}）`;
+    return row([`\`${cell(usage)}\`${also}`, cell(description[lang]), MAY[lang][permission]]);
+  });
+}
+
+function commandsPage(lang: Lang): string {
+  const header = `<!-- ${HEADER} src/commands. Do not edit. -->`;
+  if (lang === 'zh') return commandsInChinese(header, commandRows(lang));
+  return `${header}
 # Commands on a pull request
+
+[中文](commands.zh.md)
 
 Write a command at the start of a line of a new comment. Edits of old comments are ignored, and so are commands in code, quotes and HTML
 comments. Full-width letters and spaces are read as plain ones. At most five commands of a comment are heard. A reaction says that a command
@@ -214,7 +227,7 @@ brings the reply up to date.
 
 | command | does | who may use it |
 |---|---|---|
-${COMMANDS.map((c) => `| \`${cell(c.usage)}\`${c.aliases.length > 0 ? ` (also ${c.aliases.map((a) => `\`${a}\``).join(', ')})` : ''} | ${cell(c.description.en)} | ${may[c.permission]} |`).join('\n')}
+${commandRows(lang).join('\n')}
 
 ## Acknowledging
 
@@ -233,24 +246,36 @@ interface SchemaNode {
 }
 
 /** Every key of a mapping that has a description, with the mappings in it. */
-function keyRows({ properties = {} }: SchemaNode, prefix = ''): string[] {
+function keyRows({ properties = {} }: SchemaNode, lang: Lang, prefix = ''): string[] {
   return Object.entries(properties).flatMap(([name, node]) => [
-    ...(node.description === undefined ? [] : [`| \`${prefix}${name}\` | ${cell(node.description)} |`]),
-    ...keyRows(node, `${prefix}${name}.`),
+    ...(node.description === undefined ? [] : [row([`\`${prefix}${name}\``, cell(inLang(node.description, lang))])]),
+    ...keyRows(node, lang, `${prefix}${name}.`),
   ]);
 }
 
-function configPage(): string {
+function inLang(english: string, lang: Lang): string {
+  return lang === 'en' ? english : zh(english);
+}
+
+function configPage(lang: Lang): string {
   const schema = z.toJSONSchema(ConfigSchema, { io: 'input' }) as {
     properties: Record<string, { description?: string; default?: unknown; enum?: unknown[] }>;
   };
   const rows = Object.entries(schema.properties).map(([name, p]) => {
     const fallback = p.default === undefined ? '' : `\`${JSON.stringify(p.default)}\``;
-    const values = p.enum === undefined ? '' : ` One of: ${p.enum.map((v) => `\`${String(v)}\``).join(', ')}.`;
-    return `| \`${name}\` | ${fallback} | ${cell((p.description ?? '') + values)} |`;
+    const values = p.enum?.map((v) => `\`${String(v)}\``) ?? [];
+    const which = values.length === 0 ? '' : lang === 'en' ? ` One of: ${values.join(', ')}.` : `可选：${values.join('、')}。`;
+    return row([`\`${name}\``, fallback, cell(inLang(p.description ?? '', lang) + which)]);
   });
-  return `<!-- ${HEADER} src/config/schema.ts. Do not edit. -->
+  const header = `<!-- ${HEADER} src/config/schema.ts. Do not edit. -->`;
+  const gate = keyRows(z.toJSONSchema(GateConfig, { io: 'input' }) as SchemaNode, lang);
+  const mute = keyRows(z.toJSONSchema(MuteConfig, { io: 'input' }) as SchemaNode, lang);
+  const job = Object.entries(JobEntry.shape).map(([name, { description }]) => row([`\`${name}\``, cell(inLang(description ?? '', lang))]));
+  if (lang === 'zh') return configInChinese(header, { keys: rows, gate, mute, job });
+  return `${header}
 # \`.github/npu-advisor.yml\`
+
+[中文](config.zh.md)
 
 Read from the base branch of the pull request, never from its head. Every key is optional; unknown keys are errors.
 A pull request that changes the file gets a check of its own with its mistakes at their lines; its version is judged and not applied.
@@ -287,7 +312,7 @@ confidence, of rules that are no preview, that nobody has acknowledged or muted.
 
 | key of \`gate\` | what it does |
 |---|---|
-${keyRows(z.toJSONSchema(GateConfig, { io: 'input' }) as SchemaNode).join('\n')}
+${gate.join('\n')}
 
 ## Mute
 
@@ -301,7 +326,7 @@ For what a whole repository accepts; on one pull request, [\`/npu-advise ack\`](
 
 | key of \`mute\` | what it does |
 |---|---|
-${keyRows(z.toJSONSchema(MuteConfig, { io: 'input' }) as SchemaNode).join('\n')}
+${mute.join('\n')}
 
 ## Several training jobs
 
@@ -322,9 +347,7 @@ A pull request is asked for the profiles of the jobs whose \`paths\` it changes.
 
 | key of a job | what it does |
 |---|---|
-${Object.entries(JobEntry.shape)
-  .map(([name, { description }]) => `| \`${name}\` | ${cell(description ?? '')} |`)
-  .join('\n')}
+${job.join('\n')}
 `;
 }
 
@@ -376,14 +399,21 @@ ${env.join('\n')}
 `;
 }
 
-function environmentPage(): string {
+function environmentPage(lang: Lang): string {
   const shown = VARIABLES.filter((v) => !/^NPU_ADVISOR_(TEST|KILL)/.test(v.name));
-  return `<!-- ${HEADER} src/app/env.ts. Do not edit. -->
+  const rows = shown.map((v) =>
+    row([`\`${v.name}\``, v.default === null ? '' : `\`${cell(v.default)}\``, cell(inLang(v.description, lang))]),
+  );
+  const header = `<!-- ${HEADER} src/app/env.ts. Do not edit. -->`;
+  if (lang === 'zh') return environmentInChinese(header, rows);
+  return `${header}
 # Environment of \`npu-advise serve\`
+
+[中文](environment.zh.md)
 
 | variable | default | what it is |
 |---|---|---|
-${shown.map((v) => `| \`${v.name}\` | ${v.default === null ? '' : `\`${cell(v.default)}\``} | ${cell(v.description)} |`).join('\n')}
+${rows.join('\n')}
 `;
 }
 
@@ -413,14 +443,18 @@ ${[...new Set(rows)].sort().join('\n')}
 `;
 }
 
-function privacyPage(): string {
-  const days = (n: number): string => (n === 1 ? '1 day' : `${n} days`);
+function privacyPage(lang: Lang): string {
+  const days = (n: number): string => (lang === 'zh' ? `${n} 天，` : n === 1 ? '1 day ' : `${n} days `);
   const rows = HOLDINGS.map(({ table, holds, days: keep, until }) => {
-    const stays = keep === null ? until : `${days(keep)} ${until}`;
-    return `| \`${sqlName(table)}\` | ${cell(holds)} | ${cell(stays)} |`;
+    const stays = keep === null ? inLang(until, lang) : `${days(keep)}${inLang(until, lang)}`;
+    return row([`\`${sqlName(table)}\``, cell(inLang(holds, lang)), cell(stays)]);
   });
-  return `<!-- ${HEADER} src/store/holdings.ts. Do not edit. -->
+  const header = `<!-- ${HEADER} src/store/holdings.ts. Do not edit. -->`;
+  if (lang === 'zh') return privacyInChinese(header, rows);
+  return `${header}
 # What is kept, and for how long
+
+[中文](privacy.zh.md)
 
 No account is needed, nothing is sold or passed on, and there is no telemetry: the server connects to the configured GitHub and to the hosts that hold its artifacts, and to nothing else. A test
 watches every connection it makes.
@@ -487,11 +521,15 @@ for (const lang of LANGS) {
     if (!check) rmSync(join(root, folder, file));
   }
 }
-put('docs/commands.md', commandsPage());
-put('docs/config.md', configPage());
+put('docs/commands.md', commandsPage('en'));
+put('docs/commands.zh.md', commandsPage('zh'));
+put('docs/config.md', configPage('en'));
+put('docs/config.zh.md', configPage('zh'));
 put('docs/report-format.md', reportPage(HEADER));
-put('docs/environment.md', environmentPage());
-put('docs/privacy.md', privacyPage());
+put('docs/environment.md', environmentPage('en'));
+put('docs/environment.zh.md', environmentPage('zh'));
+put('docs/privacy.md', privacyPage('en'));
+put('docs/privacy.zh.md', privacyPage('zh'));
 put('docs/licences.md', licencesPage());
 put('action.yml', actionFile());
 put('schema/report.schema.json', `${JSON.stringify(z.toJSONSchema(Report), null, 2)}\n`);

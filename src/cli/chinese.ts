@@ -35,7 +35,7 @@ export const HELP: Readonly<Record<string, string>> = {
   'owner/name, or its number': 'owner/name，或仓库编号',
   'name of a job in the settings; `default` without jobs': '配置中的作业名；未划分作业时为 `default`',
   'json or csv': 'json 或 csv',
-  'run the GitHub App (see docs/operate.md)': '运行 GitHub App（见 docs/zh/operate.md）',
+  'run the GitHub App (see docs/operate.md)': '运行 GitHub App（见 docs/operate.zh.md）',
   'run jobs only, beside `serve`, on a shared PostgreSQL (DATABASE_URL)':
     '只执行任务，与 `serve` 并行，共用一个 PostgreSQL（DATABASE_URL）',
   'check what a server needs: credentials, permissions, webhook, store, disk, memory; exit 1 when something is wrong':

@@ -74,7 +74,7 @@ export async function validateConfig(
         en: problems.map((problem) => `${placeOf(problem)}: ${problem.message.en}`).join('; '),
         zh: problems.map((problem) => `${placeOf(problem)}：${problem.message.zh}`).join('；'),
       },
-      { en: 'Keys and values are listed in docs/config.md.', zh: '可用的键与取值见 docs/zh/config.md。' },
+      { en: 'Keys and values are listed in docs/config.md.', zh: '可用的键与取值见 docs/config.zh.md。' },
     );
   }
   return { out: `${said(files, parsed.value, lang)}\n`, code: 0 };

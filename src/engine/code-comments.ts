@@ -31,7 +31,7 @@ export const COMMENTS: Readonly<Record<string, string>> = {
   'add to the capture options in use': '加入现有的采集选项',
   'msprof_tx=True before torch_npu 7.2.0': 'torch_npu 7.2.0 之前为 msprof_tx=True',
   ms: '单位 ms',
-  '(batch, heads, length, head size)': '(batch, head 数, 长度, head 维度)',
+  '(batch, heads, length, head size)': '依次为 batch、head 数、长度、head 维度',
   'then up to CPU cores / cards of the host': '之后可增至主机 CPU 核数 / 卡数',
   'keep the workers between epochs': '各 epoch 之间保留 worker',
   'batches each worker prepares ahead': '每个 worker 提前准备的 batch 数',

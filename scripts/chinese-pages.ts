@@ -1,0 +1,325 @@
+/* The generated pages in Chinese. Descriptions stand by the English ones of the schema, the environment and the store. */
+
+/** An untranslated description stays English; `test/language` finds it on the page. */
+export function zh(english: string): string {
+  return DESCRIPTIONS[english] ?? english;
+}
+
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  // settings
+  'Another repository of the same owner whose settings are used where this file says nothing.':
+    '同一所有者的另一个仓库；本文件没有写明的设置取自它。',
+  'Names of workflow artifacts that hold profiles. `*` stands for any characters, `?` for one.':
+    '含 profile 的工作流 artifact 的名称。`*` 代表任意字符，`?` 代表一个字符。',
+  'Workflow files whose artifacts are trusted, for example `.github/workflows/perf.yml`. null: all.':
+    '信任哪些工作流文件的 artifact，例如 `.github/workflows/perf.yml`。null：全部。',
+  'Language of comments and checks.': '评论与检查的语言。',
+  'When a comment is created. An existing comment is always edited to the present state.': '何时创建评论。已有的评论总会更新到最新状态。',
+  'One-click code suggestions: with every analysis, only after `/npu-advise suggest` or `run`, or never.':
+    '一键应用的修改建议：每次分析都给出、仅在 `/npu-advise suggest` 或 `run` 之后给出，或从不给出。',
+  'Branches besides the default branch whose profiles are kept to compare pull requests with, for example `release/*`.':
+    '除默认分支外，还保存哪些分支的 profile 供 PR 对比，例如 `release/*`。',
+  "Check on the merge queue's own commits. `reuse`: concluded at once with what the pull request's check found. `profile`: waits for a profile of a `merge_group` run and applies the gate.":
+    '合并队列自身提交上的检查。`reuse`：直接沿用 PR 检查的结果。`profile`：等待 `merge_group` 运行的 profile 并执行门禁。',
+  'Profiles that a pull request adds or changes as files of the repository, for example `perf/*.json`: a digest, a zip or a tar.gz each. Read when no run of the commit uploaded one.':
+    'PR 以仓库文件形式新增或修改的 profile，例如 `perf/*.json`：每个文件为摘要文件、zip 或 tar.gz。该提交的运行没有上传 profile 时读取。',
+  'A release whose assets hold profiles, for runners that cannot upload artifacts. Looked at when no run of the commit uploaded one.':
+    '附件中含 profile 的 release，适合无法上传 artifact 的 runner。该提交的运行没有上传 profile 时查看。',
+  'Tag of a release of this repository.': '本仓库某个 release 的 tag。',
+  'Names of its assets. `{sha}` stands for 7 to 40 digits of the head commit and must be there, so that no commit gets the profile of another.':
+    '其附件的名称。`{sha}` 代表最新提交号的 7～40 位，必须写明，以免某个提交用到另一个提交的 profile。',
+  'Whether a profile may be attached to a pull request of a public repository: a file in its description whose name holds the first 7 digits of the head commit, or one that `/npu-advise run` is given the address of. It passes no gate, and takes back no failure of a run.':
+    '公开仓库的 PR 是否可以附上 profile：描述中的附件，文件名含最新提交号的前 7 位；或由 `/npu-advise run` 给出地址。它不能使门禁通过，也不会撤回某次运行得出的不通过。',
+  'Conclusion of the check when no profile arrived.': '没有收到 profile 时检查的结论。',
+  'Minutes after a push at which a check that still waits for a profile is concluded with on_missing. In a merge queue 50 unless it is set.':
+    '推送之后多少分钟仍未收到 profile，检查即按 `on_missing` 得出结论。合并队列中未设置时为 50。',
+  'Options of single rules, by rule id; docs/rules names them.': '各检查项的选项，按检查项名称；见[检查项](zh/rules/README.md)。',
+  'Rules that are not run.': '不执行的检查项。',
+  'What no profile tells of the job: `global_batch_size`, `sequence_length`. Known, throughput is reported.':
+    'profile 中没有的作业信息：`global_batch_size`、`sequence_length`。给出后会报告吞吐。',
+  'Samples that all ranks together train per step. What the trainer recorded in the profile goes before it.':
+    '所有卡每迭代合计训练的样本数。训练框架记录在 profile 中的值优先。',
+  'Tokens per sample.': '每个样本的 token 数。',
+  'What fails the check. null: the check only informs and its conclusion is neutral.':
+    '什么情况使检查不通过。null：检查只作提示，结论为中立。',
+  'Fails when a counted finding is at least this severe. Counted: a likely saving is known and confidence is medium or high.':
+    '计入的原因达到该严重程度即不通过。计入：可省时间有估计值，且置信度为中或高。',
+  'Fails when the counted findings together cost more than this per step.': '计入的原因合计每迭代超过该值即不通过。',
+  'The same as a share of the step, 0 to 1.': '同上，以占迭代的比例表示，0～1。',
+  'Fails when a step takes more than this longer than in the baseline, and that is measured.':
+    '迭代比基线变慢超过该值，且由实测得出，即不通过。',
+  "The same as a share of the baseline's step: 0.05 is 5 %.": '同上，以占基线迭代的比例表示：0.05 即 5%。',
+  'Fails when one of these rules has a counted finding, however small. Neutral when one of them could not be checked.':
+    '这些检查项中有任何计入的原因，无论大小，即不通过。其中有无法检查的项时为中立。',
+  'Findings that are known and accepted, by `rule` and `path`, with `until` and `reason`. Shown apart, and no gate fails for them.':
+    '已知并接受的原因，按 `rule` 与 `path` 指定，可带 `until` 与 `reason`。单独列出，不会使门禁不通过。',
+  'Rule id; `*` stands for any characters.': '检查项名称；`*` 代表任意字符。',
+  'Only findings whose lines all lie in files with such a name, for example `legacy/*` (`*` also stands for `/`).':
+    '只限代码行全部位于这类文件中的原因，例如 `legacy/*`（`*` 也代表 `/`）。',
+  'Last day it applies, UTC, for example 2027-01-31.': '有效的最后一天，UTC，例如 2027-01-31。',
+  'Why; shown beside the finding.': '理由；显示在该原因旁。',
+  'Several training jobs in one repository, by name; each with `paths`, `artifacts`, `workflows`, `files`, `on_missing`, `thresholds`, `disabled_rules`, `job`, `gate`, `baseline` of its own. One comment and one check tell of all of them. null: one job.':
+    '一个仓库中的多个训练作业，按名称；每个作业可有自己的 `paths`、`artifacts`、`workflows`、`files`、`on_missing`、`thresholds`、`disabled_rules`、`job`、`gate`、`baseline`。全部作业合为一条评论与一个检查。null：只有一个作业。',
+  'Files the job is made of, for example `models/bert/*` (`*` also stands for `/`). A pull request that changes none of them is not asked for its profile. Without: every pull request.':
+    '组成该作业的文件，例如 `models/bert/*`（`*` 也代表 `/`）。没有改动其中任何文件的 PR，不要求其 profile。未给出时：所有 PR。',
+  'Names of its artifacts. Without: `ascend-profile-NAME*` and `npu-profile-NAME*`.':
+    '其 artifact 的名称。未给出时：`ascend-profile-NAME*` 与 `npu-profile-NAME*`。',
+  'Workflow files its artifacts are taken from.': '其 artifact 取自哪些工作流文件。',
+  'Profiles of it that a pull request adds or changes as files of the repository.': 'PR 以仓库文件形式新增或修改的该作业的 profile。',
+  'Conclusion of the check when its profile did not arrive.': '没有收到其 profile 时检查的结论。',
+  'Options of single rules.': '各检查项的选项。',
+  'What no profile tells of it.': 'profile 中没有的该作业信息。',
+  'What fails the check.': '什么情况使检查不通过。',
+  'Name its history is kept under, by default its own. Jobs that share it are compared with each other.':
+    '保存历史数据所用的名称，默认为作业自己的名称。共用同一名称的作业互相对比。',
+  // environment
+  'Required. Number of the GitHub App.': '必需。GitHub App 的编号。',
+  'Private key of the app, PEM or base64 of it. Or PRIVATE_KEY_PATH.': 'App 的私钥，PEM 或其 base64。也可用 `PRIVATE_KEY_PATH`。',
+  'File that holds the private key.': '存放私钥的文件。',
+  'Required. Secret of the webhook, at least 32 bytes.': '必需。webhook 的 secret，至少 32 字节。',
+  'Old secret, still accepted while it is being changed.': '旧的 secret，更换期间仍然接受。',
+  'Host (and port) of a GitHub Enterprise Server, or SUBDOMAIN.ghe.com. Empty: GitHub.com.':
+    'GitHub Enterprise Server 的主机（与端口），或 SUBDOMAIN.ghe.com。空：GitHub.com。',
+  'File with the certificates (PEM) of a private authority that signed those of the server and its storage.':
+    '私有证书机构的证书文件（PEM），该机构签发了服务器及其存储的证书。',
+  '`https`, or `http` for a stand-in on this machine.': '`https`；本机上的替身可用 `http`。',
+  'Address to listen on; `0.0.0.0` in a container.': '监听地址；容器中为 `0.0.0.0`。',
+  'Port to listen on; 0 takes a free one.': '监听端口；0 表示任选空闲端口。',
+  'Port of `/metrics`, apart from the webhook; `/healthz` and `/readyz` are there, too. Empty: not served.':
+    '`/metrics` 的端口，与 webhook 分开；`/healthz` 与 `/readyz` 也在此处。空：不提供。',
+  'Address to serve metrics on. They are for those who run the server: never one that the internet reaches.':
+    '提供指标的地址。指标只供运维人员使用，不得是互联网可访问的地址。',
+  'Address under which people reach this server, such as `https://npu-advisor.example`. Then comments and checks link to the whole report. Empty: no such links.':
+    '用户访问该服务器的地址，例如 `https://npu-advisor.example`。设置后，评论与检查会链接到完整报告。空：没有这类链接。',
+  'Days a link to a report works; those of open pull requests are renewed.': '报告链接的有效天数；PR 未关闭时会自动更新。',
+  'PostgreSQL shared by several processes. Empty: embedded store.': '多个进程共用的 PostgreSQL。空：内置存储。',
+  'Folder for the embedded store, accepted deliveries and downloads. One process each.':
+    '存放内置存储、已接收的投递与下载内容的目录。每个进程一个。',
+  'Hosts artifacts may come from: `name`, `name:port` or `*.suffix`, separated by commas. Spelt-out hosts may be private.':
+    'artifact 可来自哪些主机：`name`、`name:port` 或 `*.suffix`，以逗号分隔。完整写出的主机可以是内网地址。',
+  'Repositories that are served: `owner/name`, with `*` and `?`, separated by commas. Empty: all the App is installed on.':
+    '服务哪些仓库：`owner/name`，可用 `*` 与 `?`，以逗号分隔。空：安装了该 App 的全部仓库。',
+  'Bytes of artifacts that are fetched for one repository in a day (UTC); a job that has begun is finished.':
+    '每个仓库每天（UTC）最多下载多少 artifact；已开始的任务会完成。',
+  'Bytes of artifacts that are fetched for one job at most.': '每个任务最多下载多少 artifact。',
+  'From so many bytes on a job of several artifacts is read by all workers side by side, an artifact at a time; 0 never.':
+    '含多个 artifact 的任务达到该大小时，由所有 worker 并行读取，每次一个 artifact；0：从不。',
+  'Time limit of one download, retries included.': '单次下载的时间上限，含重试。',
+  'Time limit of one analysis.': '单次分析的时间上限。',
+  'Memory limit of the analysis process.': '分析进程的内存上限。',
+  'Analyses that run at the same time in this process.': '该进程同时进行的分析数。',
+  'Comments with commands and buttons of one person in one repository that are heard within an hour.':
+    '一个人在一个仓库中，每小时受理的命令评论与按钮次数。',
+  'Tries before a job gives up and says so on the check.': '任务放弃之前的尝试次数；放弃时在检查上说明。',
+  'Pause before the second try; it doubles with every further one.': '第二次尝试之前的等待时间，之后每次加倍。',
+  'How often a check shows how far a long analysis is; 0 never.': '长时间分析的进度多久在检查上更新一次；0：从不。',
+  'How often deadlines and forgotten work are looked for.': '多久检查一次截止时间与遗漏的工作。',
+  'How long running jobs may go on after SIGTERM.': '收到 SIGTERM 后，进行中的任务还可继续多久。',
+  '`debug`, `info`, `warn` or `error`.': '`debug`、`info`、`warn` 或 `error`。',
+  // what is kept
+  'Id, event name and time of accepted webhook deliveries. With PostgreSQL also what is left of the event (numbers, names of repository and people, commands), until a job takes it up.':
+    '已接收的 webhook 投递的标识、事件名与时间。使用 PostgreSQL 时还有事件裁剪后的内容（编号、仓库与人员的名称、命令），直到被任务取走。',
+  'What is to be done for a pull request, run, commit or comment: names of repository and people, numbers, commits, commands.':
+    '要为某个 PR、运行、提交或评论做的事：仓库与人员的名称、编号、提交、命令。',
+  'Number of the installation, name of the account, whether it is suspended.': '安装的编号、账号名、是否已暂停。',
+  'Number, owner and name of each repository an event has come from, and its installation.':
+    '收到过事件的每个仓库的编号、所有者与名称，以及所属的安装。',
+  'Which check run stands on which commit, its conclusion and deadline.': '哪个提交上有哪个检查，及其结论与截止时间。',
+  'The conclusion and deadline of each pull request on its commit, and what its check says: title, summary, text and annotations.':
+    '每个 PR 在其提交上的结论与截止时间，以及检查的内容：标题、摘要、正文与注解。',
+  'Which comment is ours, titles and savings of the findings it names, which suggestions were offered.':
+    '哪条评论是本 App 的，其中各原因的标题与可省时间，给出过哪些修改建议。',
+  'Finished reports: names and times of operators, paths and lines of source files that the profile points at, suggested changes.':
+    '已完成的报告：算子名称与耗时，profile 指向的源文件路径与行号，建议的改动。',
+  'Reports as the comment shows them, for the details page (only with `NPU_ADVISOR_PUBLIC_URL`): what a report holds, the tasks of a few ranks and steps, number of the pull request, commit, address of the repository.':
+    '评论所示的报告，供详情页使用（仅在设置 `NPU_ADVISOR_PUBLIC_URL` 时）：报告内容、少量卡与迭代的任务、PR 编号、提交、仓库地址。',
+  'Login of a person who gave a command or pressed a button, and when.': '发出命令或点击按钮者的登录名与时间。',
+  'What people have acknowledged on a pull request: login, time, reason, title and cost of the finding.':
+    'PR 上已确认的内容：登录名、时间、理由、原因的标题与代价。',
+  'Figures of each profile for its trend (step time, idle share, largest causes), its commit and branch, and for a while its facts: the small digest that a comparison needs.':
+    '每份 profile 用于走势的数据（迭代耗时、空闲占比、最大的原因）、其提交与分支；以及在一段时间内保存其摘要，供对比使用。',
+  'Shares of a large job that several workers read: numbers and names of artifacts, and the facts of their ranks.':
+    '由多个 worker 分担读取的大型任务的各部分：artifact 的编号与名称，及其各卡的摘要。',
+  'When this server was last alive.': '该服务器最近一次存活的时间。',
+  'Bytes of artifacts fetched for a repository on a day.': '某仓库某天下载 artifact 的字节数。',
+  'Number of an installation or repository whose data is being erased.': '正在清除数据的安装或仓库的编号。',
+  'Version of the schema.': '数据表结构的版本。',
+  'Whose turn it is: kind, number of the repository, number of the pull request, run or comment; messages of failures.':
+    '轮到谁处理：类别、仓库编号，PR、运行或评论的编号；失败信息。',
+  'after they arrived': '自收到起',
+  'after they were settled': '自处理完成起',
+  'until the App is removed': '直到 App 被卸载',
+  'until the App is removed from the repository': '直到 App 从该仓库卸载',
+  'after they were concluded': '自得出结论起',
+  'after the last change': '自最后一次变更起',
+  'after they were made; the newest 2,000 at most': '自生成起；最多保留最新的 2,000 份',
+  'until the last link to them ends (`NPU_ADVISOR_LINK_DAYS`, 30 days unless set, renewed while the pull request is open); the newest 2,000 at most':
+    '直到最后一个链接失效（`NPU_ADVISOR_LINK_DAYS`，默认 30 天，PR 未关闭时自动更新）；最多保留最新的 2,000 份',
+  'after they asked': '自发出起',
+  'after they were given': '自确认起',
+  'after they were recorded; facts of branches 180 days, of pull requests 14 days, 128 MB of a repository at most':
+    '自记录起；分支的摘要保留 180 天，PR 的摘要保留 14 天，每个仓库最多 128 MB',
+  'after they were read': '自读取起',
+  'until it is overwritten': '直到被覆盖',
+  'after that day': '自当天起',
+  'after it was asked for': '自提出起',
+  'as long as the store': '与存储同在',
+  'after they ended': '自结束起',
+};
+
+export interface Rows {
+  readonly head: string;
+  readonly rows: readonly string[];
+}
+
+export function commandsInChinese(header: string, rows: readonly string[]): string {
+  return `${header}
+# PR 上的命令
+
+[English](commands.md)
+
+命令写在新评论的行首。修改旧评论不起作用；代码、引用与 HTML 注释中的命令也不起作用。全角字母与空格按半角处理。每条评论最多受理五个命令。用表情回应表示命令已受理（👀）以及结果（👍 或 😕）；
+只有需要说明时才回复，紧接着再次提出同样的问题时，更新已有的回复。
+
+| 命令 | 作用 | 谁可以使用 |
+|---|---|---|
+${rows.join('\n')}
+
+## 确认
+
+\`ack\` 表示在这个 PR 上接受某个原因。该原因移到评论中单独的一部分，写明由谁、何时、为何确认；不再作为注解，也不会使门禁不通过。下次推送时由指纹重新认出它，指纹不含耗时与行号。
+以下情况会自动恢复：可省时间增长超过 10% 且超过迭代噪声；原来只知上限的代价变为已知；超过 \`until\` 的最后一天（UTC，最长一年）。\`ack regression\` 表示接受迭代比基线慢。
+检查上的按钮「全部确认」对所有待处理的原因生效。只有对仓库有写权限的人可以确认，包括有写权限的改动作者，评论会写明是谁。\`status\` 列出已确认的内容及其是否仍然有效。
+整个仓库都接受的原因写入[配置](config.zh.md)的 \`mute\`，只从基线分支读取。
+`;
+}
+
+export function configInChinese(header: string, tables: Readonly<Record<'keys' | 'gate' | 'mute' | 'job', readonly string[]>>): string {
+  return `${header}
+# \`.github/npu-advisor.yml\`
+
+[English](config.md)
+
+从 PR 的基线分支读取，绝不从其最新提交读取。所有键都可省略；未知的键视为错误。修改该文件的 PR 会得到一个单独的检查，错误标在对应的行上；PR 中的版本只做检查，不生效。
+\`npx npu-advise config validate FILE\` 给出同样的结果，\`--format github\` 输出为工作流运行的注解。
+
+编辑器可依据其 [JSON Schema](../schema/config.schema.json) 检查与补全，首行写明（路径，或副本所在的地址）：
+
+\`\`\`yaml
+# yaml-language-server: $schema=https://unpkg.com/npu-advisor/schema/config.schema.json
+\`\`\`
+
+| 键 | 默认值 | 作用 |
+|---|---|---|
+${tables.keys.join('\n')}
+
+## 共享配置
+
+仓库中没有该文件时，采用所有者的 \`.github\` 仓库中的同名文件。\`_extends: perf-settings\`、\`_extends: acme/perf-settings\` 或 \`_extends: perf-settings:teams/vision.yml\` 指定同一所有者的另一个文件，
+最多连续四个。文件自身的内容优先于它所继承的内容：映射逐键合并，列表、值与 \`null\` 直接替换。私有仓库须安装该 App 才能读取。\`npu-advise config validate FILE EXTENDED…\` 一并检查多个文件，最近的在前。
+
+## 门禁
+
+\`\`\`yaml
+gate:
+  severity: high
+  regression: { share: 0.05 }
+  rules: [dataloader-stall]
+\`\`\`
+
+每个限制单独判断，超出任何一个，检查即不通过。计入的原因：可省时间有估计值，置信度为中或高，检查项不是预览，且没有被确认或静默。某个限制没有可供判断的数据时，门禁为中立。
+
+| \`gate\` 的键 | 作用 |
+|---|---|
+${tables.gate.join('\n')}
+
+## 静默
+
+\`\`\`yaml
+mute:
+  - { rule: slow-rank, until: 2027-01-31, reason: card replacement is booked }
+  - { rule: '*', path: legacy/ }
+\`\`\`
+
+用于整个仓库都接受的原因；只在某个 PR 上接受时，使用 [\`/npu-advise ack\`](commands.zh.md#确认)。
+
+| \`mute\` 的键 | 作用 |
+|---|---|
+${tables.mute.join('\n')}
+
+## 多个训练作业
+
+\`\`\`yaml
+gate: { severity: high }
+jobs:
+  bert: # 采用 ascend-profile-bert* 与 npu-profile-bert* 这些 artifact
+    paths: [models/bert/*, common/*]
+  gpt:
+    paths: [models/gpt/*]
+    artifacts: [gpt-profile*]
+    gate: { regression: { share: 0.05 } }
+    thresholds: { pipeline-bubble: { minShare: 0.2 } }
+    on_missing: failure
+\`\`\`
+
+PR 改动了哪些作业的 \`paths\`，就要求哪些作业的 profile。全部作业合为一条评论与一个检查，其结论取最差的一个。
+
+| 作业的键 | 作用 |
+|---|---|
+${tables.job.join('\n')}
+`;
+}
+
+export function environmentInChinese(header: string, rows: readonly string[]): string {
+  return `${header}
+# \`npu-advise serve\` 的环境变量
+
+[English](environment.md)
+
+| 变量 | 默认值 | 含义 |
+|---|---|---|
+${rows.join('\n')}
+`;
+}
+
+export function privacyInChinese(header: string, rows: readonly string[]): string {
+  return `${header}
+# 保存什么，保存多久
+
+[English](privacy.md)
+
+不需要账号，数据不出售、不转交，也没有遥测：服务器只连接所配置的 GitHub 与存放其 artifact 的主机，不连接其他任何地址。有测试监视它建立的每个连接。
+
+## 读取而不保存
+
+- **webhook 事件**：到达时即裁剪为编号、名称与提交；评论只保留其中的命令。
+- **artifact**：分析期间存放在 \`scratch\`，分析无论以何种方式结束都会删除。被强制终止的进程留下的内容，在下次启动时删除。
+- **源文件**：只为一次分析读入内存。报告保留它所指出的路径与行号，以及建议改动的行。
+- **令牌**：只保存在内存中。任何令牌、密钥与 secret 都不写入磁盘或日志。
+
+## 保存
+
+保存在数据目录（\`NPU_ADVISOR_DATA_DIR\`），设置 \`DATABASE_URL\` 时保存在 PostgreSQL：
+
+| 表 | 内容 | 保存多久 |
+|---|---|---|
+${rows.join('\n')}
+
+不使用 PostgreSQL 时，已接收的投递还会在 \`spool\` 中各存一个文件，约一秒后由任务取走；无法读取的文件在 12 小时后删除。
+
+**日志**以 JSON 写到标准输出，保留与否由部署者决定。其中有：仓库、PR、运行与 artifact 的编号，提交与分支名，发出命令者的登录名，确认的内容及所给的理由，需要等待的 GitHub 请求的地址（含所有者、仓库与路径），
+以及可能引用 artifact 或文件名的错误信息；没有事件原文，没有 profile 的数据表，没有令牌。
+
+GitHub 上留有评论、检查与修改建议。它们属于仓库；卸载 App 不会删除它们。
+
+## 卸载 App
+
+从某个仓库或全部仓库卸载时：GitHub 发出通知，服务器先核实是否仍然如此（事件可能迟到，顺序也不固定），然后删除这些仓库的每一行数据并释放空间，通常在一分钟内完成。三小时后再清除一次，
+以覆盖当时仍在进行的任务所写的内容。若事件丢失，每六小时会比对一次安装列表。若无法向 GitHub 核实，20 小时后按事件处理。因此 24 小时内，任何表与任何文件中都不再留有数据；有测试逐一检查。
+
+使用 PostgreSQL 时，已删除的行在数据库覆盖之后才从文件中消失；备份中的内容由部署者负责。
+
+**已暂停**的安装保留其数据，按上表到期。**已转移**的仓库，若新所有者也安装了该 App，则保留其数据：清除某个仓库之前，会先向其他安装查询；否则清除。**已归档**的仓库按上表到期。
+需要提前清除某个 PR 的数据时，删除其评论并联系运维人员。
+`;
+}
