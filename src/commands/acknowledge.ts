@@ -59,7 +59,7 @@ function parseAck(args: readonly string[]): { readonly ok: true; readonly args: 
   if (findings.length === 0 || findings[0] === '' || findings.length > MAX_FINDINGS) {
     const problem = {
       en: 'Say which finding: its number in the summary, its rule, or `all`',
-      zh: '请指明结果：摘要中的编号、检查项名称或 `all`',
+      zh: '请指明原因：摘要中的编号、检查项名称或 `all`',
     };
     return { ok: false, problem };
   }
@@ -76,7 +76,7 @@ const NOTHING_YET: L10n = { en: 'There is no report on this pull request yet', z
 
 /** Why these findings cannot be acknowledged. null: they can. */
 function problemOf(findings: readonly ShownFinding[], shown: readonly ShownFinding[]): L10n | null {
-  if (findings.length === 0) return { en: 'Nothing is open', zh: '没有待处理的结果' };
+  if (findings.length === 0) return { en: 'Nothing is open', zh: '没有待处理的原因' };
   const part = findings.find(({ state }) => state === 'part');
   if (part !== undefined) {
     const open = shown.filter(({ state }) => state === 'open').flatMap(({ number }) => (number === null ? [] : [String(number)]));
@@ -104,7 +104,7 @@ export const ack = defineCommand<AckArgs>({
   usage: '/npu-advise ack <finding> [reason] [until <date>]',
   description: {
     en: 'Acknowledges a finding (its number in the summary, id or rule; several with commas; `all`): it stays visible, but fails no gate, until its cost grows by more than 10 % and the noise or the day has passed. `ack regression` accepts that steps are slower than the baseline.',
-    zh: '确认（已知并接受）某个结果：摘要中的编号、标识或检查项，多个用逗号分隔，或 `all`。结果仍会显示，但不影响门禁，直到耗时增长超过 10% 与噪声，或日期已过。`ack regression` 表示接受比基线慢。',
+    zh: '确认（已知并接受）某个原因：摘要中的编号、标识或检查项，多个用逗号分隔，或 `all`。原因仍会显示，但不影响门禁，直到耗时增长超过 10% 与噪声，或日期已过。`ack regression` 表示接受比基线慢。',
   },
   permission: 'write',
   examples: [
@@ -142,7 +142,7 @@ export const unack = defineCommand<{ readonly findings: readonly string[] }>({
   parse(args) {
     const { findings, rest } = splitReferences(args);
     if (findings.length === 0 || findings[0] === '' || rest.length > 0 || findings.length > MAX_FINDINGS) {
-      return { ok: false, problem: { en: '`unack` takes a finding or `all`', zh: '`unack` 接受一个结果或 `all`' } };
+      return { ok: false, problem: { en: '`unack` takes a finding or `all`', zh: '`unack` 接受一个原因或 `all`' } };
     }
     return { ok: true, args: { findings } };
   },
@@ -161,8 +161,8 @@ export const unack = defineCommand<{ readonly findings: readonly string[] }>({
     const ids = found.findings.map(({ id }) => id).filter((id) => given.some(({ finding }) => finding === id));
     if (ids.length === 0) {
       const muted = found.findings.length === 1 && found.findings[0]!.state === 'muted';
-      if (muted) return refuse(context, { en: 'It is muted by the settings, not acknowledged', zh: '该结果由配置静默，并非确认' });
-      return refuse(context, { en: 'That is not acknowledged', zh: '该结果未被确认' });
+      if (muted) return refuse(context, { en: 'It is muted by the settings, not acknowledged', zh: '该原因由配置静默，并非确认' });
+      return refuse(context, { en: 'That is not acknowledged', zh: '该原因未被确认' });
     }
     await client.takeBack(ids);
     return 'started';

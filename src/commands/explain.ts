@@ -56,7 +56,7 @@ function unknown(reference: string, names: readonly string[]): L10n {
       : { en: `; did you mean ${quoteLiteral(nearest)}?`, zh: `；是否指 ${quoteLiteral(nearest)}？` };
   return {
     en: `There is no finding or rule ${quoteLiteral(reference, 80)}${hint.en}`,
-    zh: `没有名为 ${quoteLiteral(reference, 80)} 的结果或检查项${hint.zh}`,
+    zh: `没有名为 ${quoteLiteral(reference, 80)} 的原因或检查项${hint.zh}`,
   };
 }
 
@@ -67,7 +67,7 @@ export const explain = defineCommand<{ readonly reference: string }>({
   usage: '/npu-advise explain <rule | finding>',
   description: {
     en: 'Explains a finding (its number in the summary or its id) with its proof and its change, or a rule with the thresholds in force and what the last report says of it.',
-    zh: '解释某个结果（摘要中的编号或标识）的证据与改法，或某个检查项当前的阈值及最近一次报告的结论。',
+    zh: '解释某个原因（摘要中的编号或标识）的证据与改法，或某个检查项当前的阈值及最近一次报告的结论。',
   },
   permission: 'anyone',
   examples: ['/npu-advise explain 1', '/npu-advise explain dataloader-stall'],
@@ -76,7 +76,7 @@ export const explain = defineCommand<{ readonly reference: string }>({
     if (reference !== undefined && args.length === 1 && isReference(reference)) return { ok: true, args: { reference } };
     return {
       ok: false,
-      problem: { en: '`explain` takes one finding or rule', zh: '`explain` 接受一个结果或检查项' },
+      problem: { en: '`explain` takes one finding or rule', zh: '`explain` 接受一个原因或检查项' },
     };
   },
   async handle({ client, args: { reference }, lang }) {

@@ -71,7 +71,7 @@ export const status = defineCommand<null>({
   usage: '/npu-advise status',
   description: {
     en: 'Shows what is known about the head commit, what is waited for, why a workflow was ignored and what is acknowledged.',
-    zh: '显示最新提交的状态、正在等待的内容、工作流被忽略的原因以及已确认的结果。',
+    zh: '显示最新提交的状态、正在等待的内容、不采用某些工作流的理由，以及已确认的原因。',
   },
   permission: 'anyone',
   examples: ['/npu-advise status'],

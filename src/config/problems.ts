@@ -138,8 +138,8 @@ const OWN_ZH: Readonly<Record<string, string>> = {
   'must be repository, owner/repository or owner/repository:path': '应为 repository、owner/repository 或 owner/repository:path',
   'needs ms or share': '需要 ms 或 share',
   'needs severity, total_saving, regression or rules': '需要 severity、total_saving、regression 或 rules',
-  'needs at least one job': '至少需要一个任务',
-  'names more than 20 jobs': '任务超过 20 个',
+  'needs at least one job': '至少需要一个作业',
+  'names more than 20 jobs': '作业超过 20 个',
 };
 
 function own(message: string): L10n {

@@ -82,7 +82,7 @@ export function renderAwaited(
     if (lang === 'zh') return String(hasRuns ? markdown`- ${named}：${said}：${runs}` : markdown`- ${named}：${said}`);
     return String(hasRuns ? markdown`- ${named}: ${said}: ${runs}` : markdown`- ${named}: ${said}`);
   });
-  const intro = lang === 'en' ? 'The result follows when the profiles of all jobs are there.' : '收齐各任务的 profile 后给出结果。';
+  const intro = lang === 'en' ? 'The result follows when the profiles of all jobs are there.' : '收齐各作业的 profile 后给出结果。';
   return { title: clamp(title, TITLE_MAX), summary: `${intro}\n\n${lines.join('\n')}`, isUnderway };
 }
 

@@ -80,12 +80,12 @@ export const WORDS = {
   'heading.waiting': { en: 'waiting for the profile of {sha:code}', zh: '等待 {sha:code} 的 profile' },
   'heading.analysing': { en: 'analysing the profile of {sha:code}', zh: '正在分析 {sha:code} 的 profile' },
   'heading.error': { en: 'could not analyse {sha:code}', zh: '{sha:code} 分析失败' },
-  'heading.jobs.one': { en: '1 of {all:int} training jobs wants a look', zh: '{all:int} 个训练任务中有 1 个需要关注' },
+  'heading.jobs.one': { en: '1 of {all:int} training jobs wants a look', zh: '{all:int} 个训练作业中有 1 个需要关注' },
   'heading.jobs.many': {
     en: '{n:int} of {all:int} training jobs want a look',
-    zh: '{all:int} 个训练任务中有 {n:int} 个需要关注',
+    zh: '{all:int} 个训练作业中有 {n:int} 个需要关注',
   },
-  'heading.jobs.quiet': { en: '{all:int} training jobs, nothing to change', zh: '{all:int} 个训练任务，无需修改' },
+  'heading.jobs.quiet': { en: '{all:int} training jobs, nothing to change', zh: '{all:int} 个训练作业，无需修改' },
   'heading.config': { en: 'the configuration of the base branch is invalid', zh: '基线分支的配置无效' },
 
   // step bar and step
@@ -160,7 +160,7 @@ export const WORDS = {
   },
   'ack.muted': {
     en: 'Those of the settings are muted in {file:code} of the base branch.',
-    zh: '标为配置的结果由基线分支的 {file:code} 静默。',
+    zh: '标为配置的原因由基线分支的 {file:code} 静默。',
   },
   'ack.regression': { en: 'Each step is slower than in the baseline', zh: '每个迭代比基线慢' },
   'section.acknowledged': { en: 'acknowledged causes', zh: '已确认的原因' },
@@ -409,17 +409,17 @@ export const WORDS = {
   'check.unreadable': { en: 'The profile cannot be read', zh: 'profile 无法读取' },
   'check.error': { en: 'Could not analyse: {reason:text}', zh: '分析失败：{reason:text}' },
   'check.config': { en: 'Configuration of the base branch is invalid', zh: '基线分支的配置无效' },
-  'check.jobs.more': { en: '{x:text} (+{n:int} jobs)', zh: '{x:text}（另有 {n:int} 个任务）' },
+  'check.jobs.more': { en: '{x:text} (+{n:int} jobs)', zh: '{x:text}（另有 {n:int} 个作业）' },
   'check.annotation': { en: '{title:text}, {saving:text} per step', zh: '{title:text}，每迭代{saving:text}' },
 
   // several jobs
-  'jobs.job': { en: 'Job', zh: '任务' },
+  'jobs.job': { en: 'Job', zh: '作业' },
   'jobs.verdict': { en: 'Verdict', zh: '结论' },
   'jobs.untouched': {
     en: 'Not changed by this pull request, so not looked at: {names:code}.',
-    zh: '本 PR 未改动、因此未检查的任务：{names:code}。',
+    zh: '本 PR 未改动、因此未检查的作业：{names:code}。',
   },
-  'jobs.untouched.title': { en: 'No training job is changed', zh: '没有改动训练任务' },
+  'jobs.untouched.title': { en: 'No training job is changed', zh: '没有改动训练作业' },
   'jobs.untouched.all': {
     en: 'This pull request changes none of the files that the settings name for {names:code}. `/npu-advise run` looks at their profiles all the same.',
     zh: '本 PR 未改动配置中为 {names:code} 列出的文件。仍需检查时请使用 `/npu-advise run`。',

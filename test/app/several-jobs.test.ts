@@ -85,7 +85,7 @@ describe('several jobs', () => {
     await jobs.take('pull_request', { action: 'opened', pr: pull });
     const { comments, checks } = jobs.hub.view(pull);
     expect(comments).toEqual([]);
-    expect(checks).toMatchObject([{ status: 'completed', conclusion: 'neutral', title: '没有改动训练任务' }]);
+    expect(checks).toMatchObject([{ status: 'completed', conclusion: 'neutral', title: '没有改动训练作业' }]);
 
     const moved = repository.openPullRequest({
       author: 'alice',

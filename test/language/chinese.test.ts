@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { AdviseError, inOneLine } from '../../src/base/errors.ts';
@@ -94,6 +95,19 @@ describe('texts in the source', () => {
 describe('documents in Chinese', () => {
   it.each(chineseDocuments())('%s is clean', (path) => {
     expect(problemsOf(readText(path))).toEqual([]);
+  });
+
+  it.each(chineseDocuments().filter((path) => !path.startsWith('src/')))('%s leads to documents in Chinese, and to its twin', (path) => {
+    const english = (file: string): string => file.replace('docs/zh/', 'docs/').replace(/\.zh\.md$/, '.md');
+    const targets = [...readText(path).matchAll(/\]\((?!https?:)([^)#]+\.md)/g)].map(([, target]) =>
+      normalize(join(dirname(path), target!)),
+    );
+    expect(targets).toContain(english(path));
+    const others = targets.filter((target) => target !== english(path));
+    const inChinese = (file: string): string =>
+      file.startsWith('docs/rules/') ? file.replace('docs/', 'docs/zh/') : file.replace(/\.md$/, '.zh.md');
+    expect(others.filter((target) => !/\.zh\.md$|^docs\/zh\//.test(target) && existsSync(ROOT + inChinese(target)))).toEqual([]);
+    expect(readText(english(path))).toMatch(/\[中文\]/);
   });
 
   it.each(RULES.map(({ id }) => id))('the page of %s names what the English one names', (id) => {

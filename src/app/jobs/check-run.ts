@@ -66,7 +66,7 @@ const BUTTONS: Readonly<Record<CheckAction, Readonly<Record<Lang, { label: strin
   },
   'ack-all': {
     en: { label: 'Acknowledge all', description: 'Accept what is open until it grows' },
-    zh: { label: '全部确认', description: '确认所有待处理结果，直到耗时增长' },
+    zh: { label: '全部确认', description: '确认所有待处理的原因，直到耗时增长' },
   },
   suggest: {
     en: { label: 'Post suggestions', description: 'Post the changes as review suggestions' },

@@ -81,13 +81,13 @@ export function standingClients(deps: Dependencies, place: CommandPlace, restate
       const [old, head] = [found.reportedSha.slice(0, 7), headSha.slice(0, 7)];
       return {
         en: `The summary shows \`${old}\`, and \`${head}\` has no report yet; please wait for it, or name the finding by its id`,
-        zh: `摘要显示的是 \`${old}\`，\`${head}\` 尚无报告；请等待其报告，或用标识指明结果`,
+        zh: `摘要显示的是 \`${old}\`，\`${head}\` 尚无报告；请等待其报告，或用标识指明原因`,
       };
     }
     if (writtenAt === null || found.shownAt === undefined || found.shownAt < writtenAt + WRITTEN_WITHIN_MS) return null;
     return {
       en: 'The summary has changed since you wrote this, and its numbers may mean other findings now; please look again, or name the finding by its id',
-      zh: '评论发表之后摘要已更新，编号对应的结果可能已变；请查看后重新发送，或用标识指明结果',
+      zh: '评论发表之后摘要已更新，编号对应的原因可能已变；请查看后重新发送，或用标识指明原因',
     };
   };
   const sayAnew = async (index: number): Promise<void> => {
