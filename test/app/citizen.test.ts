@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FaultOptions, PullHandle, PullView, RepositoryHandle } from '../../lab/loopback-github/index.ts';
 import { eraseRemoved, findRemoved } from '../../src/app/jobs/erase.ts';
-import { noteAlive, reconcile } from '../../src/app/jobs/reconcile.ts';
+import { noteAlive } from '../../src/app/jobs/reconcile.ts';
 import { dayOf, prune } from '../../src/app/jobs/sweep.ts';
 import { COMMENT_MARKER } from '../../src/github/publish/comment.ts';
 import { HOLDINGS, sqlName } from '../../src/store/holdings.ts';
@@ -534,13 +534,9 @@ describe('a repository that cannot be written to', () => {
     await jobs.take('installation', { action: 'unsuspend', owner: 'sleepy' });
     await jobs.sweep();
     expect(jobs.hub.view(pull).checks).toMatchObject([{ status: 'completed' }]);
-    // What was opened meanwhile, and told to nobody, is looked for. GitHub's clock stands still here.
-    const { marks } = jobs.deps.store;
-    expect(await marks.read('unseen-since')).toBeGreaterThan(0);
-    await marks.write('unseen-since', Date.now() - HOUR);
-    expect(await reconcile(jobs.deps)).toBeGreaterThan(0);
-    await jobs.workOff();
-    expect(jobs.hub.view(late).checks).toMatchObject([{ status: 'queued' }]);
+    // What was opened meanwhile, and told to nobody, is looked for like after an absence of the server.
+    expect(await jobs.deps.store.marks.read('unseen-since')).toBeGreaterThan(0);
+    await opened(late);
 
     // A check whose time has not come goes on waiting, and a profile that has arrived is looked at.
     await jobs.take('installation', { action: 'suspend', owner: 'sleepy' });
@@ -584,6 +580,7 @@ describe('the App is removed', () => {
     const { acknowledgements } = jobs.deps.store;
     const given = { finding: 'x', by: author, at: 1, sha: pull.headSha, reason: `reason-of-${owner}`, until: null };
     await acknowledgements.put(repository.id, pull.number, [{ ...given, savingMs: 1, rule: 'x', title: 'x' } as never]);
+    await jobs.deps.store.portions.plan(repository.id, `job-of-${owner}`, [{ author }]);
     await jobs.opened.queue.poke(`pull-request/${repository.id}/${pull.number}`);
     await noteAlive(jobs.deps);
     return { repository, words: [owner, author, `cause-of-${owner}`, `reason-of-${owner}`, pull.headSha, String(repository.id)] };
