@@ -116,7 +116,9 @@ export const BreakdownRow = z.object({
   freeMs: Ms.nullable().describe('the card does nothing, between its first and last work'),
   bubbleMs: Ms.nullable().describe('waits for another pipeline stage; contained in exposedCommunicationMs'),
   preparingMs: Ms.nullable().describe('start of the step to the first work of the card'),
-  tailMs: Ms.nullable().describe('last work of the card to the end of the step'),
+  tailMs: Ms.nullable().describe(
+    'last work of the card to the end of the step, of a capture of one step; with several it is part of the next one: 0',
+  ),
   source: z.string().describe('file the row is from'),
 });
 
