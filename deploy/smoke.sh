@@ -33,18 +33,24 @@ if [ "${1:-}" = try ]; then
     require("fs").writeFileSync(process.argv[1], privateKey.export({ type: "pkcs1", format: "pem" }), { mode: 0o600 });
   ' "$data/key.pem"
   export APP_ID=1 PRIVATE_KEY_PATH="$data/key.pem" WEBHOOK_SECRET=smoke-smoke-smoke-smoke-smoke-smoke GHE_HOST=127.0.0.1:9 GHE_PROTOCOL=http
-  export PORT="${SMOKE_PORT:-38471}" NPU_ADVISOR_METRICS_PORT="${SMOKE_METRICS_PORT:-38472}"
+  # Free ones; the log says which.
+  export PORT=0 NPU_ADVISOR_METRICS_PORT=0
   $advise serve >"$data/log" 2>&1 &
   server=$!
   get() { $SMOKE_NODE -e 'fetch(process.argv[1]).then(async (r) => { console.log(await r.text()); process.exit(r.ok ? 0 : 1); }, () => process.exit(1))' "$1"; }
+  trap 'kill -KILL "$server" 2>/dev/null || :' EXIT
   tries=0
-  until get "http://127.0.0.1:$PORT/readyz" >/dev/null 2>&1; do
+  until grep -q '"msg":"server started"' "$data/log"; do
     tries=$((tries + 1))
-    [ "$tries" -lt 60 ] && kill -0 "$server" 2>/dev/null || fail 'the server is not ready after a minute'
+    [ "$tries" -lt 240 ] && kill -0 "$server" 2>/dev/null || fail 'the server does not start'
     sleep 0.5
   done
-  [ "$(get "http://127.0.0.1:$PORT/healthz")" = ok ] || fail '/healthz does not answer'
-  get "http://127.0.0.1:$NPU_ADVISOR_METRICS_PORT/metrics" | grep -q '^npu_advisor_ready 1$' || fail '/metrics does not say ready'
+  url=$(sed -n 's/.*"url":"\([^"]*\)","metrics":"[^"]*".*/\1/p' "$data/log")
+  metrics=$(sed -n 's/.*"metrics":"\([^"]*\)".*/\1/p' "$data/log")
+  [ "$(get "$url/healthz")" = ok ] || fail '/healthz does not answer'
+  [ "$(get "$url/readyz")" = ready ] || fail '/readyz does not say ready'
+  get "$metrics/metrics" >"$data/metrics" || fail '/metrics does not answer'
+  grep -q '^npu_advisor_ready 1$' "$data/metrics" || fail '/metrics does not say ready'
   rss=$(($(awk '/^VmRSS/ { print $2 }' "/proc/$server/status") / 1024))
   echo "smoke: the server answers, ${rss} MB resident"
   [ "$rss" -le 1024 ] || fail 'it takes more than 1 GB when idle'

@@ -19,7 +19,7 @@ import { createKillPoint } from './kill-point.ts';
 import { createFrontMetrics } from './metrics/front-metrics.ts';
 import { createApp } from './probot-app.ts';
 import { siblingModule } from './sibling-module.ts';
-import { startStatusServer } from './status-server.ts';
+import { portTaken, startStatusServer } from './status-server.ts';
 import type { FromWorkThread, Question, ToWorkThread } from './work-thread.ts';
 
 export interface RunningServer {
@@ -140,7 +140,7 @@ function openInbox(options: ServerOptions, log: Logger): Inbox {
 
 function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (error: NodeJS.ErrnoException) => reject(error.code === 'EADDRINUSE' ? portTaken('PORT', port) : error));
     server.listen(port, host, () => {
       server.removeListener('error', reject);
       resolve(server.address() as AddressInfo);
@@ -162,9 +162,11 @@ export async function serve(env: Readonly<Record<string, string | undefined>> = 
   const log = createLogger(options.logLevel);
   const killPoint = createKillPoint(options.killAt);
   const lock = lockFolder(options.dataDir);
+  const begun: (() => Promise<unknown>)[] = [];
   try {
     if (options.databaseUrl !== null) await reachPostgres(options.databaseUrl);
     const work = await startWorkThread(options, endProcess(log));
+    begun.push(work.stop);
     const inbox = openInbox(options, log);
     const probot = new Probot({
       appId: options.appId,
@@ -189,8 +191,9 @@ export async function serve(env: Readonly<Record<string, string | undefined>> = 
     const server = createServer(metrics.counted(front));
     server.requestTimeout = 30_000;
     server.headersTimeout = 10_000;
-    const address = await listen(server, options.port, options.host);
     const status = await startStatusServer(options, metrics, work);
+    begun.push(status.close);
+    const address = await listen(server, options.port, options.host);
     const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
     log.info(
       { url, metrics: status.url, store: options.databaseUrl === null ? 'embedded' : 'postgres', api: options.apiUrl },
@@ -220,6 +223,8 @@ export async function serve(env: Readonly<Record<string, string | undefined>> = 
       },
     };
   } catch (error) {
+    // What runs already would keep the process alive, without a way to reach it.
+    for (const end of begun.reverse()) await end().catch(() => undefined);
     lock.release();
     throw error;
   }
@@ -233,7 +238,10 @@ export async function work(env: Readonly<Record<string, string | undefined>> = p
   try {
     if (options.databaseUrl !== null) await reachPostgres(options.databaseUrl);
     const thread = await startWorkThread(options, endProcess(log));
-    const status = await startStatusServer(options, createFrontMetrics(), thread);
+    const status = await startStatusServer(options, createFrontMetrics(), thread).catch(async (error: unknown) => {
+      await thread.stop();
+      throw error;
+    });
     log.info({ metrics: status.url, store: options.databaseUrl === null ? 'embedded' : 'postgres', api: options.apiUrl }, 'worker started');
     return {
       async close() {

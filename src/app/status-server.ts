@@ -38,20 +38,7 @@ export async function startStatusServer(
   server.requestTimeout = 10_000;
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EADDRINUSE') return reject(error);
-      reject(
-        new AdviseError(
-          'port-taken',
-          {
-            en: `NPU_ADVISOR_METRICS_PORT: port ${metricsPort} is taken`,
-            zh: `NPU_ADVISOR_METRICS_PORT：端口 ${metricsPort} 已被占用`,
-          },
-          {
-            en: 'Give each process a NPU_ADVISOR_METRICS_PORT of its own.',
-            zh: '为每个进程设置各自的 NPU_ADVISOR_METRICS_PORT。',
-          },
-        ),
-      );
+      reject(error.code === 'EADDRINUSE' ? portTaken('NPU_ADVISOR_METRICS_PORT', metricsPort) : error);
     });
     server.listen(metricsPort, metricsHost, resolve);
   });
@@ -64,6 +51,14 @@ export async function startStatusServer(
         server.closeAllConnections();
       }),
   };
+}
+
+export function portTaken(variable: string, port: number): AdviseError {
+  return new AdviseError(
+    'port-taken',
+    { en: `${variable}: port ${port} is taken`, zh: `${variable}：端口 ${port} 已被占用` },
+    { en: `Stop what listens there, or set ${variable} to another one.`, zh: `停止占用该端口的程序，或将 ${variable} 设为其他端口。` },
+  );
 }
 
 function answer(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
