@@ -125,14 +125,29 @@ function calledAs(module: PyModule, definition: PyNode): string {
   return owner === undefined ? name : nameOf(module, owner);
 }
 
-function callsOf(tree: SourceTree, name: string): { module: PyModule; call: PyCall }[] {
+interface Calling {
+  readonly module: PyModule;
+  readonly call: PyCall;
+}
+
+/** Trees do not change while they are alive, and the same few functions are asked for by every loop that they hold. */
+const knownCalls = new WeakMap<SourceTree, Map<string, readonly Calling[]>>();
+
+function callsOf(tree: SourceTree, name: string): readonly Calling[] {
   if (!/^\w+$/.test(name)) return [];
+  const memory = knownCalls.get(tree) ?? new Map<string, readonly Calling[]>();
+  knownCalls.set(tree, memory);
+  const known = memory.get(name);
+  if (known) return known;
   const isCall = new RegExp(`(?<!\\w)(?<!def )${name}\\s*\\(`);
-  return pythonFilesWhere(
+  const { modules } = pythonFilesWhere(
     tree,
     (text) => isCall.test(text),
     (path) => !isAside(path),
-  ).modules.flatMap((module) => describeCalls(module, name).map((call) => ({ module, call })));
+  );
+  const calls = modules.flatMap((module) => describeCalls(module, name).map((call) => ({ module, call })));
+  memory.set(name, calls);
+  return calls;
 }
 
 /** True when every loop over the loader is seen to run once: no loop around it, and none around the calls of its function. */
