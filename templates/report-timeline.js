@@ -202,7 +202,8 @@
     let rects = 0;
     // ruler
     const span = view[1] - view[0];
-    const step = [1, 2, 5, 10].map((k) => k * 10 ** Math.floor(Math.log10(span / 8))).find((s) => span / s <= 9) ?? span;
+    const most = Math.max(2, Math.floor(w / 90));
+    const step = [1, 2, 5, 10, 20].map((k) => k * 10 ** Math.floor(Math.log10(span / most))).find((s) => span / s <= most) ?? span;
     g.fillStyle = paint.dim;
     const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
     for (let t = Math.ceil(view[0] / step) * step; t <= view[1]; t += step) {

@@ -225,6 +225,8 @@ describe.skipIf(!existsSync(CHROMIUM))('the charts of the page', () => {
     expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(255, 255, 255)');
     expect(await count(page, 'details:not([open])')).toBe(0);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(703);
+    // Heads are buttons on the screen and words on paper.
+    expect(await count(page, 'th button:visible')).toBe(await count(page, 'th button'));
     const cut = await page
       .locator('.wide > *, pre')
       .evaluateAll((all) => all.filter((e) => e.getBoundingClientRect().right > 704).map((e) => e.outerHTML.slice(0, 120)));

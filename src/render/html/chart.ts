@@ -21,7 +21,7 @@ export interface Axis {
 const LEFT = 58;
 const TOP = 8;
 const BELOW = 34;
-const RIGHT = 12;
+const RIGHT = 26;
 
 /** Round values that cut a range into about `n` parts. */
 export function roundTicks(low: number, high: number, n = 5): number[] {

@@ -202,6 +202,7 @@ function scatter(of: Transfers, report: Report): Markup {
     ...(small === 0
       ? []
       : [word('html.transfers.knee', lang, { n: small, all: first!.points.length, op: first!.op, knee: formatBytes(knee!) })]),
+    ...(kinds.some((kind) => kind.betweenServers) ? [word('html.transfers.filled', lang)] : []),
     ...(points.length < of.of ? [word('html.transfers.drawn', lang, { n: points.length, all: of.of })] : []),
   ];
   const numbers = table(

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { formatBytes } from '../../base/phrase.ts';
 import type { Report } from '../../model/report.ts';
+import { formatTime } from '../figures.ts';
 import { word } from '../words.ts';
+import { inner, linear, plot, roundTicks } from './chart.ts';
 import { figure, table } from './figure.ts';
 import { at, html, type Markup, prose, text } from './markup.ts';
 
@@ -17,8 +19,8 @@ const Memory = z.array(
 );
 type RankMemory = z.infer<typeof Memory>[number];
 
-const W = 860;
-const H = 180;
+const WIDTH = 860;
+const HEIGHT = 220;
 
 function line(
   xs: readonly (number | null)[],
@@ -41,7 +43,8 @@ function curve(of: RankMemory, report: Report): Markup | null {
   const { lang } = report;
   const [from, to] = [times[0]!, times.at(-1)!];
   const top = Math.max(1, ...[...c.allocatedMax, ...c.reserved, of.deviceBytes].filter((v) => v !== null));
-  const scale = { x: (v: number) => ((v - from) / Math.max(1e-9, to - from)) * W, y: (v: number) => H - (v / top) * (H - 6) };
+  const box = inner(WIDTH, HEIGHT, 70);
+  const scale = { x: linear(from, to, box.left, box.right), y: linear(0, top, box.bottom, box.top) };
   const lines = [
     ['allocated', c.allocatedMax],
     ['reserved', c.reserved],
@@ -56,9 +59,21 @@ function curve(of: RankMemory, report: Report): Markup | null {
   return figure(
     `memory-${of.rank ?? 'x'}`,
     caption,
-    html`<div class="wide"><svg class="curve" viewBox="0 0 ${W} ${H}" width="${W}" height="${H}" role="img" aria-label="${text(caption, 400)}">${
-      of.deviceBytes === null ? null : html`<path class="limit" d="M0 ${at(scale.y(of.deviceBytes))}H${W}"/>`
-    }${lines.map(([name, values]) => html`<path class="m-${text(name)}" d="${text(line(c.startMs, values, scale), Infinity)}"/>`)}</svg></div><ul class="legend">${lines.map(
+    html`${plot(
+      {
+        width: WIDTH,
+        height: HEIGHT,
+        left: 70,
+        x: {
+          place: (ms) => scale.x(from + ms),
+          ticks: roundTicks(0, to - from, 6).map((v) => ({ at: v, label: formatTime(v) })),
+          name: word('html.memory.time', lang),
+        },
+        y: { place: scale.y, ticks: roundTicks(0, top, 4).map((v) => ({ at: v, label: formatBytes(v) })), name: '' },
+      },
+      caption,
+      html`${of.deviceBytes === null ? null : html`<path class="limit" d="M${box.left} ${at(scale.y(of.deviceBytes))}H${box.right}"/>`}${lines.map(([name, values]) => html`<path class="m-${text(name)}" d="${text(line(c.startMs, values, scale), Infinity)}"/>`)}`,
+    )}<ul class="legend">${lines.map(
       ([name]) => html`<li><i class="m-${text(name)}"></i>${prose(word(`html.memory.${name}`, lang))}</li>`,
     )}</ul>`,
   );

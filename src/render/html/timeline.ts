@@ -74,7 +74,7 @@ export function timelineSection(report: Report): Markup {
 <p class="none noscript">${prose(word('html.timeline.scripts', lang))}</p>
 <div id="tl" hidden>
 <p><label>${prose(names.step)} <select id="tl-step">${options}</select></label>
-<button type="button" data-key="w">+</button> <button type="button" data-key="s">−</button> <button type="button" data-key="a">←</button> <button type="button" data-key="d">→</button> <button type="button" data-key="0">0</button> <button type="button" data-key="Backspace">${prose(word('html.timeline.undo', lang))}</button> <span class="dim">${prose(word('html.help', lang))}: <kbd lang="en">?</kbd></span></p>
+<button type="button" data-key="w">+</button> <button type="button" data-key="s">−</button> <button type="button" data-key="a">←</button> <button type="button" data-key="d">→</button> <button type="button" data-key="0">0</button> <button type="button" data-key="Backspace">${prose(word('html.timeline.undo', lang))}</button> <span class="dim">${prose(word('html.help', lang))}${text(lang === 'en' ? ': ' : '：')}<kbd lang="en">?</kbd></span></p>
 <div id="tl-box"><canvas id="tl-draw" role="application" tabindex="0" aria-label="${text(word('html.timeline', lang))}" aria-describedby="tl-live"></canvas><canvas id="tl-over" aria-hidden="true"></canvas></div>
 <p id="tl-live" role="status" aria-live="polite"></p><div id="tl-panel"></div>
 </div>

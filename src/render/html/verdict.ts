@@ -99,18 +99,25 @@ function cards(report: Report): Markup | null {
   })}</ol>`;
 }
 
-const SHAPES = { '✅': 'better', '⚠️': 'worse', '❌': 'worse', '❔': 'neutral', '⏳': 'neutral' } as const;
+/** Colour and sign of each verdict; signs that every system font has, unlike the pictures of the comment. */
+const SHAPES = {
+  '✅': ['better', '✓'],
+  '⚠️': ['worse', '▲'],
+  '❌': ['worse', '✕'],
+  '❔': ['neutral', '●'],
+  '⏳': ['neutral', '●'],
+} as const;
 
 /** The first screen: what the cards wait for, what it costs, where; readable without scripts. */
 export function verdictSection(report: Report): Markup {
   const { lang } = report;
-  const shape = shapeOf(report);
+  const [colour, sign] = SHAPES[shapeOf(report)];
   const head = verdictSentence(report);
   const gate = gateSentence(report);
   const total = totalSentence(report);
   const facts = [...basisParts(report), report.job.stepBasis, ...(report.job.level === null ? [] : [report.job.level])];
-  return html`<section id="verdict" class="v-${text(SHAPES[shape])}">
-<h1><span aria-hidden="true">${text(shape)}</span> ${prose(lang === 'en' ? head[0]!.toUpperCase() + head.slice(1) : head)}</h1>
+  return html`<section id="verdict" class="v-${text(colour)}">
+<h1><span aria-hidden="true">${text(sign)}</span> ${prose(lang === 'en' ? head[0]!.toUpperCase() + head.slice(1) : head)}</h1>
 <p class="lead">${prose(sentence(report.verdict.text, lang))}</p>
 ${gate === null ? null : html`<p><b>${prose(gate.title)}</b> ${prose(gate.because)}</p>`}
 ${stepBarMarkup(report)}
