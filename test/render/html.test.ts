@@ -199,6 +199,34 @@ describe('the page without a browser', () => {
       expect(page).toContain(`<section id="${id}"`);
   });
 
+  it('never draws what was not captured as 0', () => {
+    const full = fullReport('en');
+    const kernels = full.views.kernels as { groups: { pipes: unknown; l2Hit: unknown }[] };
+    const unmeasured = kernels.groups.map((group) => ({ ...group, pipes: null, l2Hit: null }));
+    const page = renderHtml({
+      ...full,
+      breakdown: full.breakdown.filter(({ rank, step }) => !(rank === 3 && step === 48)),
+      views: { ...full.views, kernels: { ...kernels, groups: unmeasured }, links: [], input: null, memory: [] },
+    });
+    const map = page.slice(page.indexOf('id="step-map"'), page.indexOf('id="step-columns"'));
+    expect(/class="missing" d="([^"]*)"/.exec(map)![1]!.match(/M/g)).toHaveLength(1);
+    expect(
+      map
+        .match(/class="h\d" d="[^"]*"/g)!
+        .join('')
+        .match(/M/g),
+    ).toHaveLength(63);
+    for (const reason of [
+      'aic_metrics=PipeUtilization',
+      'l2_cache=True',
+      'communication_matrix.json',
+      'No DataLoader event',
+      'profile_memory=True',
+    ])
+      expect(page).toContain(reason);
+    expect(page).not.toContain('class="pipe"');
+  });
+
   it('gives the same bytes for the same report', () => {
     expect(renderHtml(large(8, 8))).toBe(renderHtml(large(8, 8)));
   });
