@@ -21,6 +21,8 @@ export interface ComparisonRow {
   readonly base: string;
   readonly head: string;
   readonly change: string;
+  /** *prose*: the change as cells beside that of the part which changed most; full cells are more time, light ones less. */
+  readonly bar: string;
   readonly isStep: boolean;
 }
 
@@ -28,6 +30,7 @@ const DETAILS = 3;
 /** Of a GPU the classes of work and the modules are the point. */
 const GPU_DETAILS = 12;
 const CAUSES = 5;
+const BAR_CELLS = 10;
 
 /** `+70.5 ms`, `−3.10 ms`. */
 export function signedTime(ms: number): string {
@@ -65,10 +68,12 @@ function rowsOf(of: Comparison, lang: Lang): ComparisonRow[] {
     base: formatTime(baseline.stepTimeMs),
     head: formatTime(stepTimeMs),
     change: signedTime(deltaMs) + range,
+    bar: '',
     isStep: true,
   };
   // With nothing else to tell, the one row of the rest says nothing.
   if (of.contributors.every((c) => c.part === 'other')) return [step];
+  const most = Math.max(...of.contributors.map((c) => Math.abs(c.deltaMs)));
   return [
     step,
     ...of.contributors.map((c) => ({
@@ -76,9 +81,15 @@ function rowsOf(of: Comparison, lang: Lang): ComparisonRow[] {
       base: formatTime(c.baseMs),
       head: formatTime(c.headMs),
       change: signedTime(c.deltaMs),
+      bar: barOf(c.deltaMs, most),
       isStep: false,
     })),
   ];
+}
+
+function barOf(deltaMs: number, most: number): string {
+  const cells = most > 0 ? Math.round((Math.abs(deltaMs) / most) * BAR_CELLS) : 0;
+  return cells === 0 ? '' : `\`${(deltaMs > 0 ? '█' : '░').repeat(cells)}\``;
 }
 
 function pointsOf(of: Comparison, lang: Lang): string[] {
