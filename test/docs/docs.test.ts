@@ -28,7 +28,14 @@ import { commandsOf, PAGES, ROOT, type Shell } from './markdown.ts';
 
 const SHELLS = ['sh', 'bash', 'shell', 'console'];
 const shells = PAGES.flatMap((page) => page.blocks.filter((block) => SHELLS.includes(block.lang)).flatMap(commandsOf));
-const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  name: string;
+  bin: object;
+  scripts: Record<string, string>;
+};
+const { scripts } = manifest;
+/** The program by its name and, outside of a clone, by that of its package: `npx npu-advisor`. */
+const OURS = [...Object.keys(manifest.bin), manifest.name];
 const CATALOG = new Map(RULES.map((rule) => [rule.id, Object.keys(rule.options)] as const));
 
 /** Programs whose commands are not run here, and why. */
@@ -153,7 +160,7 @@ async function check({ words, env }: Shell): Promise<void> {
   const [program = '', ...args] = words;
   for (const name of Object.keys(env)) expect(isVariable(name), name).toBe(true);
   if (program === 'npx') return check({ words: args, env: {}, at: '', text: '' });
-  if (program === 'npu-advise') return checkAdvise(args);
+  if (OURS.includes(program)) return checkAdvise(args);
   if (program === 'npm') return checkNpm(args);
   if (program === 'node') return checkNode(args);
   if (program === 'vitest') return void expect(isThere(args.at(-1)!)).toBe(true);
