@@ -66,7 +66,7 @@ describe('several jobs', () => {
     expect(comment!.body).toContain('findings=dataloader-stall-a.bert,dataloader-stall-a.gpt');
     // The worst first; what the pull request does not change is named and not missed.
     expect(comment!.body.indexOf('| `gpt` | ❌')).toBeLessThan(comment!.body.indexOf('| `bert` | ⚠️'));
-    expect(comment!.body).toContain('未改动、因此未检查的任务：`vision`');
+    expect(comment!.body).toContain('未改动、因此未检查的作业：`vision`');
     expect(checks).toHaveLength(1);
     expect(checks[0]).toMatchObject({ status: 'completed', conclusion: 'failure', title: expect.stringMatching(/^gpt: /) });
     expect(checks[0]!.text).toMatch(/## `gpt`[\s\S]*## `bert`/);
