@@ -62,14 +62,29 @@ function capturesOf(ranks: readonly RankFacts[]): Capture[] {
   for (const role of Map.groupBy(ranks, (r) => roleOf(r.folder)).values()) {
     const captures: Capture[] = [];
     const parents = [...Map.groupBy(role, (r) => parent(r.folder))].sort(([a], [b]) => (a < b ? -1 : 1));
-    for (const [folder, own] of parents) {
-      const home = captures.find((c) => c.ranks.every((r) => own.every((o) => (r.rank === null || r.rank !== o.rank) && meet(r, o))));
-      if (home === undefined) captures.push({ folder: folder === '' ? '.' : folder, ranks: [...own] });
-      else home.ranks.push(...own);
+    for (const [folder, all] of parents) {
+      const parts = together(all);
+      for (const own of parts) {
+        const home = captures.find((c) => c.ranks.every((r) => own.every((o) => (r.rank === null || r.rank !== o.rank) && meet(r, o))));
+        const label = parts.length > 1 ? own[0]!.folder : folder === '' ? '.' : folder;
+        if (home === undefined) captures.push({ folder: label, ranks: [...own] });
+        else home.ranks.push(...own);
+      }
     }
     out.push(...captures);
   }
   return out;
+}
+
+/** The files of one folder, those of unknown rank by the time they were recorded. */
+function together(ranks: readonly RankFacts[]): RankFacts[][] {
+  const parts: RankFacts[][] = [];
+  for (const rank of ranks) {
+    const home = parts.find((part) => part.every((other) => meet(other, rank)));
+    if (home === undefined) parts.push([rank]);
+    else home.push(rank);
+  }
+  return parts;
 }
 
 /** Of two ranks that are known nothing is asked. */

@@ -573,6 +573,19 @@ describe('A47: one rank many times', () => {
     expect(nodes.notes.join('\n')).not.toMatch(/captures/);
   });
 
+  test.each([
+    ['in two folders', 'before/trace_view.json', 'after/trace_view.json', 'before'],
+    ['in one', 'before.json', 'after.json', 'before.json'],
+  ])('files of unknown rank %s, recorded one after the other, are runs and not ranks', async (_, first, second, other) => {
+    const later = traceEvents({ steps: 4 }).map((e) => ('ts' in e ? { ...e, ts: (Number(e.ts) + 60e6).toFixed(3) } : e));
+    const found = await report({ [first]: trace({ steps: 3 }), [second]: JSON.stringify(later) });
+    expect(found.breakdown).toHaveLength(4);
+    expect(input(found, first)).toMatchObject({ status: 'ignored', note: expect.stringContaining(`point at \`${other}\``) });
+    expect(found.notes.join('\n')).toMatch(/2 captures/);
+    const same = await report({ [first]: trace({ steps: 3 }), [second]: trace({ steps: 3 }) }, 'b');
+    expect(same.breakdown).toHaveLength(6);
+  });
+
   test('of true duplicates the newest complete one counts, and it is said', async () => {
     const [old, broken, whole] = ['20260101120000000', '20260103120000000', '20260102120000000'].map((t) => `h_1_${t}_ascend_pt`);
     const found = await report({
