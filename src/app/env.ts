@@ -107,6 +107,8 @@ export const VARIABLES = [
   { name: 'NPU_ADVISOR_TEST_ANALYSER', default: null, description: 'Tests only: module that takes the place of the analyser.' },
 ] as const satisfies readonly Variable[];
 
+const LOG_LEVELS: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
 type Name = (typeof VARIABLES)[number]['name'];
 
 /** What applies when a variable is not set. */
@@ -280,6 +282,14 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Serv
       { en: 'Correct GHE_PROTOCOL in the environment.', zh: '在环境变量中改正 GHE_PROTOCOL。' },
     );
   }
+  const logLevel = get('LOG_LEVEL') ?? defaultOf('LOG_LEVEL');
+  if (!LOG_LEVELS.includes(logLevel)) {
+    throw new AdviseError(
+      'environment',
+      { en: `LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}`, zh: `LOG_LEVEL 须为 ${LOG_LEVELS.join('、')} 之一` },
+      { en: 'Correct LOG_LEVEL in the environment.', zh: '在环境变量中改正 LOG_LEVEL。' },
+    );
+  }
   const isTest = env.NPU_ADVISOR_TEST === '1';
   return {
     appId,
@@ -310,7 +320,7 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Serv
     progressMs: number('NPU_ADVISOR_PROGRESS_S', 0, 3600) * 1000,
     sweepMs: number('NPU_ADVISOR_SWEEP_S', 0.2, 3600) * 1000,
     drainMs: number('NPU_ADVISOR_DRAIN_S', 0, 3600) * 1000,
-    logLevel: get('LOG_LEVEL') ?? 'info',
+    logLevel,
     isTest,
     killAt: isTest ? get('NPU_ADVISOR_KILL_AT') : null,
     testAnalyser: isTest ? get('NPU_ADVISOR_TEST_ANALYSER') : null,

@@ -21,6 +21,7 @@ describe('the environment', () => {
     ['no key', { PRIVATE_KEY: '' }, /PRIVATE_KEY is not set/],
     ['a key that is none', { PRIVATE_KEY: 'hello' }, /not a private key/],
     ['a number that is none', { PORT: 'many' }, /PORT must be a number/],
+    ['a level that is none', { LOG_LEVEL: 'loud' }, /LOG_LEVEL must be one of trace, debug/],
     ['an address as host', { GHE_HOST: 'https://ghe.example/' }, /GHE_HOST must be a host/],
     ['authorities that are not there', { NODE_EXTRA_CA_CERTS: '/no/such.pem' }, /NODE_EXTRA_CA_CERTS names no file/],
     ['authorities that are none', { NODE_EXTRA_CA_CERTS: import.meta.filename }, /NODE_EXTRA_CA_CERTS names no file/],
