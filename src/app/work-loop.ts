@@ -111,9 +111,7 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
     log.warn({ behindMs }, 'the clock of this machine differs from that of the database, which is followed');
   await noteAbsence(deps);
   await noteAlive(deps);
-  const heavy = options.analyses + SPARE_HANDS;
-  // One hand is always free for another installation.
-  const hands = { light: LIGHT_HANDS, heavy, perInstallation: heavy - 1, portions: options.analyses };
+  const hands = { light: LIGHT_HANDS, heavy: options.analyses + SPARE_HANDS, portions: options.analyses };
   await opened.queue.work((subject) => handleSubject(deps, subject), hands);
 
   let ingesting: Promise<unknown> | null = null;

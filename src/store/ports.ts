@@ -395,9 +395,8 @@ export interface Store {
 export interface Hands {
   /** Commands, new heads, finished runs: short, and somebody waits. */
   readonly light: number;
-  /** Pull requests and branches, which run analyses; of one installation at most `perInstallation`. */
+  /** Pull requests and branches, which run analyses. */
   readonly heavy: number;
-  readonly perInstallation: number;
   /** Portions of large jobs, which the pull requests above may be waiting for. */
   readonly portions: number;
 }

@@ -3,8 +3,22 @@ import type { Database, Queue } from './ports.ts';
 import { boundsOf, HANDLED_TOGETHER, installationsOf, priorityOf } from './turn.ts';
 
 const NAME = 'subject';
+/** How long a job that another process has handed in may lie before somebody looks. */
+const POLLING_S = 0.5;
 /** Waiting jobs of one installation that are counted to find a job's place. */
 const MAX_COUNTED = 20_000;
+
+/** One that takes up a job at a time. Each is a worker of its own, so that each can be woken. */
+interface Hand {
+  id: string;
+  isBusy: boolean;
+  takes(priority: number): boolean;
+}
+
+interface Bounds {
+  readonly minPriority?: number;
+  readonly maxPriority?: number;
+}
 
 export interface QueueOptions {
   /** Where pg-boss keeps its own tables. */
@@ -59,7 +73,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       );
   }
 
-  const workerIds: string[] = [];
+  const hands: Hand[] = [];
   const installationOf = installationsOf(options.database);
   const poke = async (subject: string): Promise<void> => {
     const group = await installationOf(subject);
@@ -72,11 +86,10 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       [subject, group, lowest, highest],
     );
     // One that has not begun will see everything that was asked for until now.
-    if (Number(found?.own ?? 0) === 0) {
-      const priority = priorityOf(subject, Number(found?.waiting ?? 0));
-      await boss.send(NAME, { subject }, { singletonKey: subject, priority, group: { id: group } });
-    }
-    for (const id of workerIds) boss.notifyWorker(id);
+    const priority = priorityOf(subject, Number(found?.waiting ?? 0));
+    if (Number(found?.own ?? 0) === 0) await boss.send(NAME, { subject }, { singletonKey: subject, priority, group: { id: group } });
+    const idle = hands.find((hand) => !hand.isBusy && hand.takes(priority));
+    if (idle !== undefined) boss.notifyWorker(idle.id);
   };
   return {
     poke,
@@ -87,23 +100,28 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       );
       if (live.length === 0) await poke(subject);
     },
-    async work(handler, { light, heavy, perInstallation, portions }) {
-      const polling = { includeMetadata: true, pollingIntervalSeconds: 0.5 } as const;
-      // Side by side, so that analyses that take hours do not keep a command waiting.
-      for (const bounds of [
-        { localConcurrency: light, ...HANDLED_TOGETHER.light },
-        { localConcurrency: heavy, localGroupConcurrency: perInstallation, ...HANDLED_TOGETHER.heavy },
-        { localConcurrency: portions, ...HANDLED_TOGETHER.portions },
-      ]) {
-        const id = await boss.work<{ subject: string }, void, typeof polling & typeof bounds>(
-          NAME,
-          { ...polling, ...bounds },
-          async (jobs) => {
+    async work(handler, { light, heavy, portions }) {
+      const polling = { includeMetadata: true, pollingIntervalSeconds: POLLING_S } as const;
+      const grip = async (bounds: Bounds): Promise<void> => {
+        const { minPriority = Number.NEGATIVE_INFINITY, maxPriority = Number.POSITIVE_INFINITY } = bounds;
+        const hand: Hand = { id: '', isBusy: false, takes: (priority) => priority >= minPriority && priority <= maxPriority };
+        const handle = async (jobs: { readonly data: { subject: string }; readonly retryCount: number }[]): Promise<void> => {
+          hand.isBusy = true;
+          try {
             for (const job of jobs) await handler(job.data.subject, job.retryCount + 1);
-          },
-        );
-        workerIds.push(id);
-      }
+          } finally {
+            hand.isBusy = false;
+            // Whoever has just had a job asks for the next at once; by itself it would wait until it is time to look again.
+            boss.notifyWorker(hand.id);
+          }
+        };
+        hand.id = await boss.work<{ subject: string }, void, typeof polling & typeof bounds>(NAME, { ...polling, ...bounds }, handle);
+        hands.push(hand);
+      };
+      // Side by side, so that analyses that take hours do not keep a command waiting.
+      for (let i = 0; i < light; i++) await grip(HANDLED_TOGETHER.light);
+      for (let i = 0; i < heavy; i++) await grip(HANDLED_TOGETHER.heavy);
+      for (let i = 0; i < portions; i++) await grip(HANDLED_TOGETHER.portions);
     },
     async drain(timeoutMs) {
       await boss.stop({ graceful: true, timeout: timeoutMs, close: true });

@@ -290,7 +290,7 @@ describe.each(stores)('the %s store', (name, url) => {
         await new Promise((resolve) => setTimeout(resolve, 30));
         running.delete(subject);
       },
-      { light: 1, heavy: 1, perInstallation: 1 },
+      { light: 1, heavy: 1, portions: 1 },
     );
     await expect.poll(() => begun.length, { timeout: 20_000 }).toBe(9);
     expect(isDoubled).toBe(false);
