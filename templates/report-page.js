@@ -80,6 +80,9 @@
     cause.querySelector('summary').focus({ preventScroll: true });
   };
   const follow = () => {
+    const target = byId(location.hash.slice(1));
+    for (let at = target?.closest('details') ?? null; at !== null; at = at.parentElement.closest('details')) at.open = true;
+    target?.scrollIntoView({ block: 'start' });
     const hash = state();
     const [finding, rank, step] = ['f', 'r', 's'].map((key) => hash.get(key) ?? undefined);
     lacks('');

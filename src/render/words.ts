@@ -764,6 +764,7 @@ export const WORDS = {
     en: 'Row: sender, column: receiver. Letter: H HCCS, P PCIe, S SIO, R RDMA, O other; figure: GB/s. Colour: times slower than the median link of its kind; no fixed reference.',
     zh: '行为发送方，列为接收方。字母为链路类型：H HCCS、P PCIe、S SIO、R RDMA、O 其他；数字单位为 GB/s。颜色：比同类链路的中位数慢多少倍；没有固定的参考值。',
   },
+  'html.links.absent': { en: 'Struck out: nothing was captured of these senders.', zh: '划线的行：没有采集到该发送方的数据。' },
   'html.links.folded.server': {
     en: 'Each row and column is one server; a cell shows its slowest link.',
     zh: '每行、每列为一台服务器；单元格取其中最慢的链路。',
@@ -786,6 +787,11 @@ export const WORDS = {
     en: 'Time of collectives once everybody has arrived, by size',
     zh: '所有卡到齐之后集合通信的耗时与数据量',
   },
+  'html.transfers.caption.open': { en: 'Time of collectives by size', zh: '集合通信的耗时与数据量' },
+  'html.transfers.may-wait': {
+    en: 'Of {n:int} collectives members are missing here or clocks differ too much: their time may hold waiting for others.',
+    zh: '{n:int} 次集合通信缺少部分成员或时钟无法对齐：其耗时可能包含等待其他卡的时间。',
+  },
   'html.transfers.knee': {
     en: '{n:int} of {all:int} {op:code} are smaller than {knee:text}: starting up takes longer than moving (shaded).',
     zh: '{all:int} 次 {op:code} 中有 {n:int} 次小于 {knee:text}：启动耗时超过传输耗时（阴影部分）。',
@@ -807,6 +813,10 @@ export const WORDS = {
   'html.overlap.caption': {
     en: 'Per step and group: moving data, by whether computing covers it',
     zh: '每迭代各通信域的数据传输，按是否被计算掩盖划分',
+  },
+  'html.overlap.caption.open': {
+    en: 'Per step and group: collectives, by whether computing covers them',
+    zh: '每迭代各通信域的集合通信，按是否被计算掩盖划分',
   },
   'html.overlap.group': { en: 'Group', zh: '通信域' },
   'html.overlap.unknown': { en: 'not told apart', zh: '无法区分' },
@@ -850,17 +860,17 @@ export const WORDS = {
   },
   'html.kernels.none': {
     en: 'No kernel table was captured (`kernel_details.csv`), so shapes, cores and pipes are unknown.',
-    zh: '没有采集到算子明细（`kernel_details.csv`），shape、加速器核与流水线利用率未知。',
+    zh: '没有采集到算子明细（`kernel_details.csv`），shape、加速器核与流水利用率未知。',
   },
   'html.kernels.mean': { en: 'Mean, µs', zh: '平均（µs）' },
   'html.kernels.l2': { en: 'L2 hits', zh: 'L2 命中率' },
   'html.kernels.pipes': {
     en: 'Busy share of each pipe in percent; bold: the pipe that limits the kernel.',
-    zh: '各流水线的忙碌占比（百分比）；加粗者限制该算子。',
+    zh: '各流水的忙碌占比（百分比）；加粗者限制该算子。',
   },
   'html.kernels.no-pipes': {
     en: 'Pipes were not measured: `aic_metrics=PipeUtilization` at `Level1`.',
-    zh: '没有采集流水线利用率：需要 `Level1` 与 `aic_metrics=PipeUtilization`。',
+    zh: '没有采集流水利用率：需要 `Level1` 与 `aic_metrics=PipeUtilization`。',
   },
   'html.kernels.no-l2': { en: 'L2 hits were not measured: `l2_cache=True`.', zh: '没有采集 L2 命中率：需要 `l2_cache=True`。' },
   'html.kernels.other': {
@@ -875,7 +885,7 @@ export const WORDS = {
   'html.layout.layout': { en: 'layout conversion', zh: '格式转换' },
   'html.layout.casts': { en: 'casts', zh: '类型转换' },
   'html.layout.share': { en: 'Of computing', zh: '占计算' },
-  'html.layout.removable': { en: 'Undone again, ms', zh: '互相抵消（ms）' },
+  'html.layout.removable': { en: 'Undone, ms', zh: '互相抵消（ms）' },
   'html.trend.caption': {
     en: 'Step time on {branch:code}, oldest left; the triangle is this job',
     zh: '{branch:code} 上的迭代耗时，左侧最早；三角为本次',

@@ -10,6 +10,8 @@ const GROUPS = 12;
 export interface TransfersView {
   /** Collectives of the used steps whose size is known, and which part of them is drawn. */
   readonly of: number;
+  /** Collectives of which members are missing here, or whose clocks cannot be compared: their time may hold waiting for somebody. */
+  readonly mayWait: number;
   readonly kinds: readonly {
     readonly op: string;
     readonly members: number;
@@ -46,6 +48,7 @@ export function transfersView(job: JobFacts): TransfersView | null {
   const steps = stepCount(job);
   return {
     of: sized.length,
+    mayWait: all.filter((t) => !t.whole && t.size > 1).length,
     kinds: kinds.map((calls) => {
       const [first] = calls as [Transfer, ...Transfer[]];
       const line = lineOf(calls, all);

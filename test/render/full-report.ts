@@ -78,6 +78,8 @@ export function fullReport(lang: Lang): Report {
     ),
     breakdown: rows(),
     comparison: comparison(lang),
+    patch:
+      '--- a/train.py\n+++ b/train.py\n@@ -88 +88 @@\n-loader = DataLoader(train_set)\n+loader = DataLoader(train_set, num_workers=8)\n',
     views: {
       paceRank: 5,
       idleAccount: [
@@ -132,6 +134,7 @@ export function fullReport(lang: Lang): Report {
       links: [{ group: null, rows: RANKS.map((rank) => [rank]), foldedBy: null, cells: links() }],
       transfers: {
         of: 120,
+        mayWait: 0,
         kinds: [
           {
             op: 'allReduce',

@@ -168,6 +168,8 @@ describe.skipIf(!existsSync(CHROMIUM))('the charts of the page', () => {
     await expect.poll(() => again.page.locator('#absent').textContent()).toContain('r=700');
     await go('f=gone-1');
     await expect.poll(() => again.page.locator('#absent').textContent()).toContain('f=gone-1');
+    await again.page.locator('.cause a[href="#patch"]').click();
+    await expect.poll(() => again.page.locator('#patch').isVisible()).toBe(true);
     // keys: search in all tables, the list of keys, the next cause, its evidence
     await again.page.locator('h1').click();
     await again.page.keyboard.press('/');

@@ -108,7 +108,7 @@ function momentary(): Report {
     },
     views: {
       ...of.views,
-      transfers: { of: 1, kinds, groups: [] },
+      transfers: { of: 1, mayWait: 1, kinds, groups: [] },
       trend: { branch: 'main', points: [1, 2, 3].map((at) => ({ sha: 'a'.repeat(40), at, metrics: still })), now: still },
       input: {
         ranks: [{ rank: 0, iterator: null, steps: [{ step: null, fetchMs: 0, stallMs: 0, prepareMs: 0, prepareIdleMs: 0 }] }],

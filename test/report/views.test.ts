@@ -169,6 +169,9 @@ describe('collectives by size', () => {
     const ranks = [0, 1].map((r) => rank(r, { groups, worldSize: 2, collectives: Array.from({ length: n }, (_, i) => call(r, i)) }));
     const view = transfersView(jobFacts(ranks))!;
     expect(view.of).toBe(n);
+    expect(view.mayWait).toBe(0);
+    // Without its partner a rank cannot tell moving from waiting.
+    expect(transfersView(jobFacts([ranks[0]!]))!.mayWait).toBe(n);
     expect(view.kinds).toHaveLength(1);
     const [kind] = view.kinds;
     expect(kind!.points.length).toBeLessThanOrEqual(1000);

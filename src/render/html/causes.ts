@@ -41,7 +41,7 @@ function change(of: Recommendation, report: Report, places: Places): Markup {
     of.preconditions.length === 0
       ? null
       : html`<p>${prose(word('detail.preconditions', lang))}</p><ul class="checks">${of.preconditions.slice(0, 12).map((p) => html`<li>${prose(p)}</li>`)}</ul>`
-  }${of.references.length === 0 ? null : html`<p class="dim">${of.references.slice(0, 8).map((url) => reference(url))}</p>`}</div>`;
+  }${of.edits.length === 0 || report.patch === undefined ? null : html`<p><a href="#patch">${prose(word('detail.patch', lang))}</a></p>`}${of.references.length === 0 ? null : html`<p class="dim">${of.references.slice(0, 8).map((url) => reference(url))}</p>`}</div>`;
 }
 
 function reference(url: string): Markup {

@@ -43,6 +43,6 @@ ${foldOut(prose(word('detail.checks', lang, { counts: countsSentence(report) }))
 ${foldOut(prose(`${word('detail.inputs', lang)}${lang === 'en' ? ': ' : '：'}${used} / ${report.inputs.length}`), html`${inputs}${report.inputs.length > INPUTS ? html`<p class="dim">${prose(word('detail.inputs.cut', lang, { shown: INPUTS, total: report.inputs.length }))}</p>` : null}`)}
 <h3>${prose(word('detail.job', lang))}</h3><ul>${jobLines(report).map((l) => html`<li>${prose(l)}</li>`)}</ul>
 ${report.notes.length === 0 ? null : html`<h3>${prose(word('detail.notes', lang))}</h3><ul>${report.notes.slice(0, 100).map((n) => html`<li>${prose(n)}</li>`)}</ul>`}
-${report.patch === undefined ? null : foldOut(prose(word('detail.patch', lang)), html`<p>${prose(word('detail.patch.note', lang))}</p><pre class="diff" lang="en">${code(report.patch)}</pre>`)}
+${report.patch === undefined ? null : foldOut(prose(word('detail.patch', lang)), html`<p>${prose(word('detail.patch.note', lang))}</p><pre class="diff" lang="en" id="patch">${code(report.patch)}</pre>`)}
 </section>`;
 }

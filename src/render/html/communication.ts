@@ -32,6 +32,7 @@ type Matrix = z.infer<typeof Links>[number];
 
 const Transfers = z.object({
   of: z.number(),
+  mayWait: z.number(),
   kinds: z.array(
     z.object({
       op: z.string(),
@@ -90,6 +91,8 @@ function matrix(of: Matrix, index: number, report: Report): Markup | null {
         : html`<text class="m" x="${x + size / 2}" y="${y + height / 2 + 4}">${text(LETTERS[cell.transport])}${size >= 40 ? html` ${text(formatRate(rate(cell)))}` : null}</text>`
     }</g>`;
   });
+  const sends = new Set(of.cells.map((c) => c.from));
+  const absent = of.rows.map((_, i) => (sends.has(i) ? '' : `M${edge} ${18 + i * height + height / 2}h${n * size - 1}`)).join('');
   const labels = of.rows.flatMap((ranks, i) => {
     if (i % every !== 0) return [];
     return [
@@ -132,6 +135,7 @@ function matrix(of: Matrix, index: number, report: Report): Markup | null {
   );
   const notes = [
     word('html.links.legend', lang),
+    ...(sends.size < n ? [word('html.links.absent', lang)] : []),
     ...(of.foldedBy === 'server' ? [word('html.links.folded.server', lang)] : []),
     ...(of.foldedBy === 'block' ? [word('html.links.folded.block', lang, { n: of.rows[0]!.length })] : []),
     ...(of.group === null ? [] : [`${word('html.links.in-group', lang, { group: of.group })}${lang === 'en' ? '.' : '。'}`]),
@@ -140,7 +144,7 @@ function matrix(of: Matrix, index: number, report: Report): Markup | null {
   return figure(
     `links-${index}`,
     caption,
-    html`<div class="wide"><svg class="matrix" viewBox="0 0 ${width} ${tall}" width="${width}" height="${tall}" role="img" aria-label="${text(caption, 400)}">${cells}${labels}</svg></div>${ramp('1×', `≥ ${SLOWER.at(-1)}×`)}<p class="dim">${prose(notes.join(' '))}</p>`,
+    html`<div class="wide"><svg class="matrix" viewBox="0 0 ${width} ${tall}" width="${width}" height="${tall}" role="img" aria-label="${text(caption, 400)}">${cells}${absent === '' ? null : html`<path class="missing" d="${text(absent, Infinity)}"/>`}${labels}</svg></div>${ramp('1×', `≥ ${SLOWER.at(-1)}×`)}<p class="dim">${prose(notes.join(lang === 'en' ? ' ' : ''))}</p>`,
     numbers,
   );
 }
@@ -186,7 +190,7 @@ function scatter(of: Transfers, report: Report): Markup {
       ? null
       : html`<rect class="shade" x="${left}" y="${top}" width="${at(Math.max(0, Math.min(right, x(knee)) - left))}" height="${bottom - top}"/>`;
   const marks = html`${shade}${kinds.map((kind) => html`<path class="dots${kind.betweenServers ? html` far` : null}" data-op="${text(kind.op)}" data-n="${kind.points.length}" d="${text(kind.points.map(([b, ms]) => shapeOf(kind.op)[2](x(b), y(ms))).join(''), Infinity)}"/>`)}${lines.map((kind) => html`<path class="fit" d="${text(curve(kind), Infinity)}"/>`)}`;
-  const caption = word('html.transfers.caption', lang);
+  const caption = word(of.mayWait === 0 ? 'html.transfers.caption' : 'html.transfers.caption.open', lang);
   const picture = plot(
     {
       width: WIDTH,
@@ -199,6 +203,7 @@ function scatter(of: Transfers, report: Report): Markup {
     html` data-x="${text(`${x0} ${x1} ${left} ${right}`)}" data-y="${text(`${y0} ${y1} ${bottom} ${top}`)}"`,
   );
   const notes = [
+    ...(of.mayWait === 0 ? [] : [word('html.transfers.may-wait', lang, { n: of.mayWait })]),
     ...(small === 0
       ? []
       : [word('html.transfers.knee', lang, { n: small, all: first!.points.length, op: first!.op, knee: formatBytes(knee!) })]),
@@ -231,7 +236,7 @@ function scatter(of: Transfers, report: Report): Markup {
   return figure(
     'transfers',
     caption,
-    html`${picture}${notes.length === 0 ? null : html`<p class="dim">${prose(notes.join(' '))}</p>`}`,
+    html`${picture}${notes.length === 0 ? null : html`<p class="dim">${prose(notes.join(lang === 'en' ? ' ' : ''))}</p>`}`,
     numbers,
   );
 }
@@ -263,7 +268,7 @@ function overlap(of: Transfers, report: Report): Markup | null {
       formatColumnMs(g.unknownMs),
     ]),
   );
-  return figure('overlap', word('html.overlap.caption', lang), numbers);
+  return figure('overlap', word(of.mayWait === 0 ? 'html.overlap.caption' : 'html.overlap.caption.open', lang), numbers);
 }
 
 /** Which links carry what, how long collectives take by size, and what computing covers. */

@@ -1,3 +1,4 @@
+import { formatColumnMs } from '../figures.ts';
 import { html, type Markup, prose, text } from './markup.ts';
 
 /** The kinds of time; each has a colour and a pattern that mean the same in every picture. */
@@ -25,6 +26,13 @@ export function table(columns: readonly Column[], rows: readonly (readonly (stri
     (row) =>
       html`<tr>${row.map((cell, i) => html`<td${columns[i]?.figures === true ? html` class="n"` : null}>${typeof cell === 'string' ? prose(cell, 600) : cell}</td>`)}</tr>`,
   )}</tbody></table></div>`;
+}
+
+/** Milliseconds of one column: as many decimals as its largest value leaves, so that small ones are not all 0.0. */
+export function msColumn(values: readonly number[]): (ms: number) => string {
+  const most = Math.max(0, ...values);
+  const decimals = most >= 100 ? 1 : most >= 10 ? 2 : 3;
+  return (ms) => (decimals === 1 ? formatColumnMs(ms) : ms.toFixed(decimals));
 }
 
 export function foldOut(summary: Markup, body: Markup, open = false): Markup {

@@ -4,7 +4,7 @@ import type { Report } from '../../model/report.ts';
 import type { Places } from '../details.ts';
 import { formatColumnMs, formatPercent, formatTime } from '../figures.ts';
 import { word } from '../words.ts';
-import { cellBar, figure, type Kind, table } from './figure.ts';
+import { cellBar, figure, type Kind, msColumn, table } from './figure.ts';
 import { html, type Markup, prose, text } from './markup.ts';
 
 const Share = z.number().min(0);
@@ -51,6 +51,7 @@ function groupsTable(of: Kernels, report: Report, places: Places): Markup {
   const hasL2 = of.groups.some((g) => g.l2Hit !== null);
   const total = of.groups.reduce((sum, g) => sum + g.ms, of.other.ms);
   const longest = Math.max(...of.groups.map((g) => g.ms), 1e-9);
+  const ms = msColumn(of.groups.map((g) => g.ms));
   const columns = [
     { title: word('html.operators.type', lang) },
     { title: word('html.operators.core', lang) },
@@ -63,11 +64,13 @@ function groupsTable(of: Kernels, report: Report, places: Places): Markup {
   ];
   const rows = of.groups.map((g) => [
     html`<code lang="en">${text(g.type)}</code>${g.shapes === '' ? null : html`<br><span class="dim shapes" lang="en">${text(g.shapes.replaceAll('"', '').replaceAll(';', ' ; '), 120)}</span>`}${
-      g.place === null ? null : html`<br><span class="dim" lang="en">${text(`${places.path(g.place.file)}:${g.place.line}`, 160)}</span>`
+      g.place === null
+        ? null
+        : html`<br><span class="dim shapes" lang="en">${text(`${places.path(g.place.file)}:${g.place.line}`, 160)}</span>`
     }`,
     g.core === '' ? '–' : html`<code class="nowrap" lang="en">${text(g.core, 24)}</code>`,
     g.count.toLocaleString('en-US'),
-    cellBar(g.ms / longest, kindOfType(g.type), formatColumnMs(g.ms)),
+    cellBar(g.ms / longest, kindOfType(g.type), ms(g.ms)),
     formatPercent(g.ms / total, lang),
     formatColumnMs(g.meanUs),
     ...(hasPipes ? PIPES.map((name) => (g.pipes === null ? '–' : pipe(g.pipes[name], g.boundBy === name))) : []),
@@ -79,16 +82,17 @@ function groupsTable(of: Kernels, report: Report, places: Places): Markup {
     ...(of.other.count > 0 ? [word('html.kernels.other', lang, { n: of.other.count, ms: formatTime(of.other.ms) })] : []),
   ];
   const caption = word('html.kernels.caption', lang, { rank: of.rank === null ? '–' : String(of.rank) });
-  return figure('kernels', caption, table(columns, rows, 'sortable tight'), html`<p class="dim">${prose(notes.join(' '))}</p>`);
+  return figure('kernels', caption, table(columns, rows, 'sortable tight'), html`<p class="dim">${prose(notes.join(lang === 'en' ? ' ' : ''))}</p>`);
 }
 
 function coresTable(of: Kernels, report: Report): Markup | null {
   const { lang } = report;
   const total = of.cores.reduce((sum, { ms }) => sum + ms, 0);
   if (total <= 0) return null;
+  const own = msColumn(of.cores.map(({ ms }) => ms));
   const rows = of.cores.map(({ core, ms }) => [
     core === '' ? word('html.cores.unknown', lang) : literal(core),
-    cellBar(ms / total, core === 'AI_CPU' ? 'host' : 'computing', formatColumnMs(ms)),
+    cellBar(ms / total, core === 'AI_CPU' ? 'host' : 'computing', own(ms)),
     formatPercent(ms / total, lang),
   ]);
   return figure(
@@ -113,6 +117,7 @@ function layoutTable(of: Kernels, report: Report): Markup | null {
     { name: word('html.layout.casts', lang), is: of.casts },
   ].flatMap(({ name, is }) => (is === null ? [] : [{ name, ...is }]));
   if (kinds.length === 0) return null;
+  const own = msColumn(kinds.map((kind) => kind.ms));
   return figure(
     'layout',
     word('html.layout.caption', lang),
@@ -127,9 +132,9 @@ function layoutTable(of: Kernels, report: Report): Markup | null {
       kinds.map((kind) => [
         kind.name,
         Math.round(kind.count).toLocaleString('en-US'),
-        whole > 0 ? cellBar(kind.ms / whole, 'layout', formatColumnMs(kind.ms)) : formatColumnMs(kind.ms),
+        whole > 0 ? cellBar(kind.ms / whole, 'layout', own(kind.ms)) : own(kind.ms),
         whole > 0 ? formatPercent(kind.ms / whole, lang) : '–',
-        formatColumnMs(kind.removableMs),
+        own(kind.removableMs),
       ]),
     ),
   );

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Report } from '../../model/report.ts';
 import type { Places } from '../details.ts';
-import { formatColumnMs, formatPercent } from '../figures.ts';
+import { formatPercent } from '../figures.ts';
 import { word } from '../words.ts';
-import { cellBar, figure, table } from './figure.ts';
+import { cellBar, figure, msColumn, table } from './figure.ts';
 import { kernelFigures, kindOfType } from './kernels.ts';
 import { html, type Markup, prose } from './markup.ts';
 
@@ -25,6 +25,7 @@ export function operatorsSection(report: Report, places: Places): Markup {
     return html`<section id="operators">${title}<p class="none">${prose(word('html.operators.none', lang))}</p></section>`;
   const total = of.types.reduce((sum, t) => sum + t.ms, 0);
   const longest = Math.max(...of.types.map((t) => t.ms));
+  const own = msColumn(of.types.map((t) => t.ms));
   const numbers = table(
     [
       { title: word('html.operators.type', lang) },
@@ -37,7 +38,7 @@ export function operatorsSection(report: Report, places: Places): Markup {
       `\`${t.type.replaceAll('`', 'ˋ')}\``,
       t.core === null ? '–' : `\`${t.core.replaceAll('`', 'ˋ')}\``,
       t.count.toLocaleString('en-US'),
-      cellBar(t.ms / longest, kindOfType(t.type), formatColumnMs(t.ms)),
+      cellBar(t.ms / longest, kindOfType(t.type), own(t.ms)),
       formatPercent(t.ms / total, lang),
     ]),
     'sortable',
