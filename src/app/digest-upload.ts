@@ -39,7 +39,7 @@ export async function digestUpload(request: DigestRequest, onProgress: (progress
 function tooMany(): AdviseError {
   return new AdviseError(
     'portion-too-large',
-    { en: 'the artifact holds more ranks than are kept of one', zh: '该产物所含的卡数超过单个产物的上限' },
-    { en: 'Upload the ranks in several artifacts.', zh: '请把各卡分成多个产物上传。' },
+    { en: 'the artifact holds more ranks than are kept of one', zh: '该 artifact 所含的卡数超过单个 artifact 的上限' },
+    { en: 'Upload the ranks in several artifacts.', zh: '请把各卡分成多个 artifact 上传。' },
   );
 }

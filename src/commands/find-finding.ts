@@ -42,7 +42,7 @@ export function findFinding(reference: string, shown: readonly ShownFinding[]): 
     return {
       problem: {
         en: none ? 'The last report shows no finding' : `There is no finding ${Number(wanted)}; shown are ${en}`,
-        zh: none ? '最近一次报告没有原因' : `没有编号为 ${Number(wanted)} 的原因；现有 ${zh}`,
+        zh: none ? '最近一次报告中没有原因' : `没有编号为 ${Number(wanted)} 的原因；现有 ${zh}`,
       },
     };
   }

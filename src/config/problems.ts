@@ -99,7 +99,7 @@ function homeOf(key: string, shape: Shape = shapeAt([]), path: readonly string[]
 
 const KIND: Readonly<Record<'key' | 'rule' | 'option', L10n>> = {
   key: { en: 'unknown key', zh: '未知的键' },
-  rule: { en: 'unknown rule', zh: '未知的规则' },
+  rule: { en: 'unknown rule', zh: '未知的检查项' },
   option: { en: 'unknown option', zh: '未知的选项' },
 };
 
@@ -132,7 +132,7 @@ const TYPES: Readonly<Record<string, L10n>> = {
 
 /** The schema's own messages, in Chinese. */
 const OWN_ZH: Readonly<Record<string, string>> = {
-  'must be a rule id such as dataloader-stall': '应为规则名，例如 dataloader-stall',
+  'must be a rule id such as dataloader-stall': '应为检查项名称，例如 dataloader-stall',
   'must be the name of an option': '应为选项名',
   'must be a short name of a-z, 0-9, - and _': '应为由 a-z、0-9、-、_ 组成的短名称',
   'must be repository, owner/repository or owner/repository:path': '应为 repository、owner/repository 或 owner/repository:path',

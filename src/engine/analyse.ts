@@ -175,7 +175,7 @@ const NEEDS: Record<Capability, L10n> = {
   },
   pipes: {
     en: 'needs pipe counters: `profiler_level=Level1` and `aic_metrics=PipeUtilization`',
-    zh: '需要流水线计数：`profiler_level=Level1` 与 `aic_metrics=PipeUtilization`',
+    zh: '需要流水（pipe）计数：`profiler_level=Level1` 与 `aic_metrics=PipeUtilization`',
   },
   'l2-hits': {
     en: 'needs hit rates in `l2_cache.csv`: `l2_cache=True`',

@@ -37,7 +37,7 @@ export const COMMENTS: Readonly<Record<string, string>> = {
   'batches each worker prepares ahead': '每个 worker 提前准备的 batch 数',
   'below CPU cores / cards of the host': '小于主机 CPU 核数 / 卡数',
   'next multiple of 256 elements of half precision': '向上取到 256 个半精度元素的整数倍',
-  'reduces during loss.backward()': '在 loss.backward() 期间规约',
+  'reduces during loss.backward()': '在 loss.backward() 期间归约',
   'exactly when the optimizer steps': '恰好在优化器更新时',
   'forward and backward inside': '前向与反向都在其中',
   'before the backward': '反向之前',

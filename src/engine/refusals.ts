@@ -45,7 +45,7 @@ export function unreadable(ranks: readonly RankFacts[], raw: readonly RawCapture
   const what: L10n = { en: 'the profile files hold nothing that can be used', zh: 'profile 文件中没有可用的数据' };
   const onCpu: L10n = {
     en: 'host operators are here, but not one kernel: the work ran on CPU; check the device of the model and `import torch_npu`',
-    zh: '有 Host 算子，但没有任何 kernel：工作在 CPU 上执行；检查模型所在设备与 `import torch_npu`',
+    zh: '有 Host 算子，但没有任何 kernel：任务在 CPU 上执行；检查模型所在设备与 `import torch_npu`',
   };
   const lost: L10n = {
     en: 'missing kernel data: the host sent work to the card, but not one kernel is here; capture again over more steps, parsing again does not bring it back',

@@ -12,7 +12,7 @@ const PAIR = both(
 );
 const PAIR_SWAP = both(
   'If the test is slow too, check cable, port and switch; otherwise look for other jobs on the same link.',
-  '若测试同样慢，检查线缆、端口和交换机；否则查同一链路上的其他任务。',
+  '若测试同样慢，检查线缆、端口和交换机；否则查同一链路上的其他作业。',
 );
 const CARD = both(
   'All links of one card are slow, so look at that card: its port, its error counters, other processes on it.',
@@ -20,7 +20,7 @@ const CARD = both(
 );
 const CARD_SWAP = both(
   'Run the job without that card; if the others keep their speed, it is the card.',
-  '去掉该卡再运行任务；若其余链路速度正常，则问题在该卡。',
+  '去掉该卡再运行作业；若其余链路速度正常，则问题在该卡。',
 );
 const TYPE = both(
   'Cards joined by PCIe only reach each other through the host. Take cards that share the faster links, or a whole server.',
@@ -28,7 +28,7 @@ const TYPE = both(
 );
 const TYPE_GROUPS = both(
   'With several process groups let the busiest one stay among cards that share those links.',
-  '有多个通信域时，让通信最多的组位于共享这些链路的卡之间。',
+  '有多个通信域时，让通信最多的通信域位于共享这些链路的卡之间。',
 );
 const CHECK = both(
   'Check: the link moves as many bytes per second as its peers in the next profile.',

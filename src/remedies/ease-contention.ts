@@ -13,7 +13,7 @@ const HOW = both(
 );
 const OTHERS = both(
   'Look for other traffic at that time, too: checkpoints, data loading over the same network, a second job.',
-  '也查同一时刻的其他流量：保存权重、经同一网络读数据、其他任务。',
+  '也查同一时刻的其他流量：保存权重、经同一网络读数据、其他作业。',
 );
 
 function advise(): Advice {

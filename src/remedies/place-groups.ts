@@ -2,12 +2,15 @@ import type { Advice, Remedy, RemedyContext } from '../model/remedy.ts';
 import { count } from './reading/params.ts';
 import { both, filled, listed, prose } from './wording/bilingual.ts';
 
-const TITLE = both('Keep the busiest group inside a server', '让通信最多的组位于一台服务器内');
+const TITLE = both('Keep the busiest group inside a server', '让通信最多的通信域位于一台服务器内');
 
-const FITS = both('A group of {size:int} fits into a server of {cards:int} cards.', '{size:int} 张卡的组放得进 {cards:int} 张卡的服务器。');
+const FITS = both(
+  'A group of {size:int} fits into a server of {cards:int} cards.',
+  '{size:int} 张卡的通信域放得进 {cards:int} 张卡的服务器。',
+);
 const ORDER = both(
   'Number the ranks so that those of one tensor-parallel group are neighbours: the innermost dimension of the parallel order.',
-  '调整 rank 编号，使同一张量并行组的 rank 相邻，即并行维度的最内层。',
+  '调整 rank 编号，使同一张量并行通信域的 rank 相邻，即并行维度的最内层。',
 );
 const LAUNCH = both(
   'Start the processes server by server, so that neighbours in number are neighbours on a server.',

@@ -303,7 +303,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
       both('Check: the idle time of the next profile.', '验证：下一次 profile 的空闲时间。'),
     ),
     code: value === null ? null : `# launch script, before python starts\nexport ${name}=${value}`,
-    preconditions: listed(...(cure.preconditions ?? []), both('No run relies on the setting for debugging.', '没有依赖该设置的调试任务。')),
+    preconditions: listed(...(cure.preconditions ?? []), both('No run relies on the setting for debugging.', '没有依赖该设置的调试作业。')),
     references: cure.page === undefined ? [] : [variablePage(cure.page)],
     edits: edit === null ? [] : [toEdit(edit, isOneClick ? 'suggestion' : 'comment-only')],
   };

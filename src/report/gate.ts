@@ -115,7 +115,7 @@ function judgeRules(report: Report, rules: readonly string[], counted: readonly 
     .filter(({ rule }) => rules.includes(rule))
     .map(({ title, rule, saving }) => {
       const cost = formatEstimate(saving!.perStepMs.likely!);
-      return say(`${title}: ≈ ${cost} per step; \`${rule}\` may find nothing`, `${title}：每迭代约 ${cost}；\`${rule}\` 不允许有结果`);
+      return say(`${title}: ≈ ${cost} per step; \`${rule}\` may find nothing`, `${title}：每迭代约 ${cost}；\`${rule}\` 不允许有原因`);
     });
   const unknown = report.checked
     .filter(({ rule, outcome }) => rules.includes(rule) && (outcome === 'notApplicable' || outcome === 'error'))

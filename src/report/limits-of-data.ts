@@ -37,7 +37,7 @@ export function silence(job: JobFacts): Silence | null {
 
 const ON_CPU: L10n = {
   en: 'The work ran on CPU: host operators were recorded, but not one kernel. Check the device of the model and `import torch_npu`.',
-  zh: '工作在 CPU 上执行：记录到 Host 算子，但没有任何 kernel。检查模型所在设备与 `import torch_npu`。',
+  zh: '任务在 CPU 上执行：记录到 Host 算子，但没有任何 kernel。检查模型所在设备与 `import torch_npu`。',
 };
 const MISSING_KERNELS: L10n = {
   en: 'Missing kernel data: the host sent work to the card, but not one kernel was recorded. Capture again over more steps; parsing again does not bring it back.',
@@ -49,7 +49,7 @@ const NO_KERNEL: L10n = {
 };
 const NO_WORK: L10n = {
   en: 'The captured window held no model work: the device ran only a few kernels. Capture again while the job is busy.',
-  zh: '采集窗口内没有模型工作：设备只执行了少量 kernel。在作业繁忙时重新采集。',
+  zh: '采集窗口内没有模型任务：设备只执行了少量 kernel。在作业繁忙时重新采集。',
 };
 const TABLES_ONLY: L10n = {
   en: 'Only step times were recorded: where the time goes is known, not why. Upload `trace_view.json` and `kernel_details.csv`.',

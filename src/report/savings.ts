@@ -2,7 +2,7 @@ import { unite } from '../base/intervals.ts';
 import { median } from '../base/statistics.ts';
 import type { JobFacts } from '../facts/job/index.ts';
 import type { RawFinding } from '../model/rule.ts';
-import { type Removal, type Removals, run } from '../replay/replay.ts';
+import { exposedWaitMs, type Removal, type Removals, run } from '../replay/replay.ts';
 
 /** Saving of one finding, ms per step. */
 export interface Estimate {
@@ -83,12 +83,13 @@ function mergedRemovals(findings: readonly RawFinding[]): Map<number, Removal> {
   return all;
 }
 
-/** Share of the ranks' waiting for each other that goes away without these causes, 0..1; 0 without replay. */
+/** Share of the ranks' waiting for each other, as far as computing does not cover it, that goes away without these causes, 0..1; 0 without replay. */
 export function explainedSkew(job: JobFacts, findings: readonly RawFinding[]): number {
   if (job.replay === null) return 0;
   const all = mergedRemovals(findings);
-  if (all.size === 0 || !(job.replay.base.skewMs > 0)) return 0;
-  return Math.max(0, 1 - run(job.replay, all).skewMs / job.replay.base.skewMs);
+  if (all.size === 0) return 0;
+  const before = exposedWaitMs(job.replay, new Map());
+  return before > 0 ? Math.max(0, 1 - exposedWaitMs(job.replay, all) / before) : 0;
 }
 
 /** All causes taken out together: what they cost as a whole, never the sum of the parts. */

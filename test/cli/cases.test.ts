@@ -57,7 +57,7 @@ describe('A21: the work ran on CPU', () => {
 
   test('in Chinese, too', async () => {
     const run = await analyze({ [`${OUT}/trace_view.json`]: JSON.stringify(HOST) }, '--lang', 'zh');
-    expect(run.out).toMatch(/工作在 CPU 上执行/);
+    expect(run.out).toMatch(/任务在 CPU 上执行/);
   });
 });
 

@@ -31,7 +31,7 @@ describe('config validate', () => {
     );
     const { out, code } = await validateConfig(both, { format: 'github', lang: 'zh' });
     expect(code).toBe(2);
-    expect(out.split('\n')[1]).toBe(`::error file=${shared},line=3,col=3,endColumn=10::未知的规则 gc-pauze，是否想写 gc-pause？`);
+    expect(out.split('\n')[1]).toBe(`::error file=${shared},line=3,col=3,endColumn=10::未知的检查项 gc-pauze，是否想写 gc-pause？`);
     const json = await validateConfig([own], { format: 'json', lang: 'en' });
     expect(json.code).toBe(2);
     expect(JSON.parse(json.out)).toMatchObject({ valid: false, problems: [{ file: own, line: 2, column: 1, endColumn: 6 }] });

@@ -41,6 +41,8 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/微批/, 'micro batch'],
   [/缓冲区广播/, '广播 buffer'],
   [/步长/, '迭代'],
+  [/规约/, '归约'],
+  [/产物/, 'artifact'],
 ];
 
 /** Names of more than three words. */

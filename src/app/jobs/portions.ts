@@ -236,7 +236,7 @@ export async function handlePortion(deps: Dependencies, subject: string): Promis
 function failure(error: unknown): Failure {
   if (error instanceof AdviseError) return { code: error.code, told: error.told };
   if (error instanceof ProfileUnavailable) {
-    const cannot = { en: 'the artifact cannot be used', zh: '产物无法使用' };
+    const cannot = { en: 'the artifact cannot be used', zh: 'artifact 无法使用' };
     return { code: `${ARCHIVE_ERROR}unavailable`, told: new AdviseError('', cannot, '').told };
   }
   const again = { en: 'Ask again with `/npu-advise rerun`.', zh: '可用 `/npu-advise rerun` 重试。' };

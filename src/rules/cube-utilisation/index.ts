@@ -31,7 +31,7 @@ export default defineRule({
       max: 1,
       description: {
         en: 'a product whose busiest pipe is at least this near its limit is fine',
-        zh: '最忙流水线达到其上限的该比例时视为正常',
+        zh: '最忙的流水达到其上限的该比例时视为正常',
       },
       why: {
         en: 'the rest is start and end of the kernel, which no shape removes',
@@ -47,7 +47,7 @@ export default defineRule({
     if (products.length === 0)
       return {
         outcome: 'notApplicable',
-        reason: { text: { en: 'no matrix product with pipe counters was recorded', zh: '没有带流水线计数的矩阵乘' } },
+        reason: { text: { en: 'no matrix product with pipe counters was recorded', zh: '没有带流水（pipe）计数的矩阵乘' } },
       };
     const loose = products.filter(
       (p) => p.meanNs >= LONG_KERNEL && boundness(p.group).of < options.maxBound && misaligned(p.group) !== null,
@@ -116,7 +116,7 @@ export default defineRule({
               message: {
                 text: {
                   en: 'rank {rank:text}: {type:code} {shapes:code} takes {ms:ms} per step; cube busy {mac:pct}, the busiest pipe ({pipe:code}) {share:pct}; the last axis of {shape:code} is {bytes:int} bytes, not a multiple of 512 (row {line:int})',
-                  zh: '卡 {rank:text}：{type:code} {shapes:code} 每迭代 {ms:ms}；Cube 忙 {mac:pct}，最忙的流水线（{pipe:code}）{share:pct}；{shape:code} 的尾轴为 {bytes:int} 字节，不是 512 的倍数（第 {line:int} 行）',
+                  zh: '卡 {rank:text}：{type:code} {shapes:code} 每迭代 {ms:ms}；Cube 忙 {mac:pct}，最忙的流水（{pipe:code}）{share:pct}；{shape:code} 的尾轴为 {bytes:int} 字节，不是 512 的倍数（第 {line:int} 行）',
                 },
                 params: {
                   rank: job.ranks[top]!.rank ?? '?',
@@ -152,7 +152,7 @@ export default defineRule({
           boundMethod: {
             text: {
               en: 'time in which no pipe of these kernels was at its limit',
-              zh: '这些 kernel 中没有流水线达到上限的时间',
+              zh: '这些 kernel 中没有流水达到上限的时间',
             },
           },
           information: false,

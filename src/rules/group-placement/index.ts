@@ -110,7 +110,7 @@ export default defineRule({
                 }
               : {
                   en: 'no data-parallel group lies inside a server, so nothing can change places with it',
-                  zh: '没有位于服务器内的数据并行组可与之交换',
+                  zh: '没有位于服务器内的数据并行通信域可与之交换',
                 },
           params: { n: Math.max(...spanning.map((t) => t.group.ranks.length)), cards },
         },

@@ -140,7 +140,7 @@ export default defineRule({
       },
       why: {
         en: 'bucketed reductions hide all but the last bucket; one tenth is what the edges of a backward give by chance',
-        zh: '分桶规约能掩盖除最后一桶外的全部；十分之一是反向首尾偶然重叠的程度',
+        zh: '分桶归约能掩盖除最后一桶外的全部；十分之一是反向首尾偶然重叠的程度',
       },
     },
     minShare: {
@@ -301,7 +301,7 @@ function nothing(job: JobFacts): Detection {
             en: 'the profile does not tell how long the gradients themselves moved: bytes, members or a timeline are missing',
             zh: '无法得知梯度本身的传输耗时：缺少数据量、通信域成员或时间线',
           }
-        : { en: 'no gradients are reduced in a data-parallel group', zh: '没有数据并行组的梯度通信' },
+        : { en: 'no gradients are reduced in a data-parallel group', zh: '没有数据并行通信域的梯度通信' },
     },
   };
 }

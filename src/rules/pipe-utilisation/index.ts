@@ -6,7 +6,7 @@ import { defineRule, type RawEvidence } from '../../model/rule.ts';
 
 export default defineRule({
   id: 'pipe-utilisation',
-  title: { en: 'Long kernels with no busy pipe', zh: '没有流水线繁忙的长 kernel' },
+  title: { en: 'Long kernels with no busy pipe', zh: '各流水都不饱和的长 kernel' },
   category: 'compute',
   maturity: 'stable',
   needs: ['kernels', 'kernel-types', 'pipes'],
@@ -27,7 +27,7 @@ export default defineRule({
       unit: 'share',
       min: 0.1,
       max: 1,
-      description: { en: 'a kernel whose busiest pipe is nearer its limit is fine', zh: '最忙流水线达到其上限的该比例时视为正常' },
+      description: { en: 'a kernel whose busiest pipe is nearer its limit is fine', zh: '最忙的流水达到其上限的该比例时视为正常' },
       why: {
         en: 'fused attention of real captures reaches 0.89 of a limit, convolutions 0.68; below 0.65 every unit waits a third of the time and more',
         zh: '实际采集中，融合 attention 达到上限的 0.89，卷积达到 0.68；低于 0.65 时，各单元有三分之一以上的时间在等待',
@@ -45,7 +45,7 @@ export default defineRule({
         reason: {
           text: {
             en: 'the memory pipes were not measured: capture with `aic_metrics=PipeUtilization`',
-            zh: '没有访存流水线的计数：以 `aic_metrics=PipeUtilization` 采集',
+            zh: '没有访存流水的计数：以 `aic_metrics=PipeUtilization` 采集',
           },
         },
       };
@@ -60,7 +60,7 @@ export default defineRule({
         reason: {
           text: {
             en: 'long kernels without a busy pipe take {ms:ms} per step',
-            zh: '没有流水线繁忙的长 kernel 每迭代 {ms:ms}',
+            zh: '各流水都不饱和的长 kernel 每迭代 {ms:ms}',
           },
           params: { ms: Math.max(0, ...ms) },
         },
@@ -75,7 +75,7 @@ export default defineRule({
           title: {
             text: {
               en: '{type:code} takes {share:pct} of the step with no pipe near its limit',
-              zh: '{type:code} 占迭代 {share:pct}，但没有流水线接近上限',
+              zh: '{type:code} 占迭代 {share:pct}，但没有流水接近上限',
             },
             params: { type: own[0]!.group.type, share: ms[top]! / step },
           },
@@ -89,7 +89,7 @@ export default defineRule({
               message: {
                 text: {
                   en: 'rank {rank:text}: {type:code} {shapes:code}: {n:int} kernels, {ms:ms} per step; the busiest pipe, {pipe:code}, works {pipeShare:pct} of it (row {line:int})',
-                  zh: '卡 {rank:text}：{type:code} {shapes:code}：{n:int} 个 kernel，每迭代 {ms:ms}；最忙的流水线 {pipe:code} 占其中 {pipeShare:pct}（第 {line:int} 行）',
+                  zh: '卡 {rank:text}：{type:code} {shapes:code}：{n:int} 个 kernel，每迭代 {ms:ms}；最忙的流水 {pipe:code} 占其中 {pipeShare:pct}（第 {line:int} 行）',
                 },
                 params: {
                   rank: job.ranks[top]!.rank ?? '?',

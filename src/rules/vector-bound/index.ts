@@ -30,7 +30,7 @@ export default defineRule({
     if (step === null || seen.length === 0)
       return {
         outcome: 'notApplicable',
-        reason: { text: { en: 'no counters of the memory pipes were recorded', zh: '没有访存流水线的计数' } },
+        reason: { text: { en: 'no counters of the memory pipes were recorded', zh: '没有访存流水的计数' } },
       };
     const perStep = (rank: number, amount: (s: { readonly ns: number; readonly savedNs: number }) => number): number => {
       const facts = job.ranks[rank]!;
