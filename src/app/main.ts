@@ -156,6 +156,18 @@ function endProcess(log: Logger): (error: Error) => void {
   };
 }
 
+/** The process is seen to live from its first moment, which may be a long migration; it is ready once there is something to follow. */
+function earlyStatus(): Pick<WorkThread, 'problem' | 'metrics'> & { follow(work: WorkThread): void } {
+  let followed: WorkThread | null = null;
+  return {
+    problem: async () => (followed === null ? 'starting' : followed.problem()),
+    metrics: async () => (followed === null ? '' : followed.metrics()),
+    follow(work) {
+      followed = work;
+    },
+  };
+}
+
 /** Starts the App: webhook front, store and jobs. Throws AdviseError with one clear sentence when it must not start. */
 export async function serve(env: Readonly<Record<string, string | undefined>> = process.env): Promise<RunningServer> {
   const options = readEnv(env);
@@ -164,6 +176,10 @@ export async function serve(env: Readonly<Record<string, string | undefined>> = 
   const lock = lockFolder(options.dataDir);
   const begun: (() => Promise<unknown>)[] = [];
   try {
+    const metrics = createFrontMetrics();
+    const early = earlyStatus();
+    const status = await startStatusServer(options, metrics, early);
+    begun.push(status.close);
     if (options.databaseUrl !== null) await reachPostgres(options.databaseUrl);
     const work = await startWorkThread(options, endProcess(log));
     begun.push(work.stop);
@@ -183,7 +199,6 @@ export async function serve(env: Readonly<Record<string, string | undefined>> = 
     const isServed = (repository: string): boolean => served.length === 0 || matchesAny(served, repository.toLowerCase());
     const middleware = await createNodeMiddleware(createApp({ inbox, log, isServed, onAccepted }), { probot, webhooksPath: WEBHOOK_PATH });
     const { webhookSecret: secret, previousWebhookSecret: previousSecret } = options;
-    const metrics = createFrontMetrics();
     const { publicUrl, linkDays } = options;
     const secrets = previousSecret === null ? [secret] : [secret, previousSecret];
     const details = publicUrl === null ? null : createDetailsServer({ secrets, publicUrl, linkDays, read: work.page, log });
@@ -191,9 +206,8 @@ export async function serve(env: Readonly<Record<string, string | undefined>> = 
     const server = createServer(metrics.counted(front));
     server.requestTimeout = 30_000;
     server.headersTimeout = 10_000;
-    const status = await startStatusServer(options, metrics, work);
-    begun.push(status.close);
     const address = await listen(server, options.port, options.host);
+    early.follow(work);
     const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
     log.info(
       { url, metrics: status.url, store: options.databaseUrl === null ? 'embedded' : 'postgres', api: options.apiUrl },
@@ -235,13 +249,14 @@ export async function work(env: Readonly<Record<string, string | undefined>> = p
   const options = readEnv(env);
   const log = createLogger(options.logLevel);
   const lock = lockFolder(options.dataDir);
+  const begun: (() => Promise<unknown>)[] = [];
   try {
+    const early = earlyStatus();
+    const status = await startStatusServer(options, createFrontMetrics(), early);
+    begun.push(status.close);
     if (options.databaseUrl !== null) await reachPostgres(options.databaseUrl);
     const thread = await startWorkThread(options, endProcess(log));
-    const status = await startStatusServer(options, createFrontMetrics(), thread).catch(async (error: unknown) => {
-      await thread.stop();
-      throw error;
-    });
+    early.follow(thread);
     log.info({ metrics: status.url, store: options.databaseUrl === null ? 'embedded' : 'postgres', api: options.apiUrl }, 'worker started');
     return {
       async close() {
@@ -252,6 +267,7 @@ export async function work(env: Readonly<Record<string, string | undefined>> = p
       },
     };
   } catch (error) {
+    for (const end of begun.reverse()) await end().catch(() => undefined);
     lock.release();
     throw error;
   }

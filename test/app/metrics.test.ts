@@ -53,7 +53,7 @@ describe('a server that has worked', () => {
     server = await world.start({
       NPU_ADVISOR_METRICS_PORT: '0',
       LOG_LEVEL: 'debug',
-      NPU_ADVISOR_ATTEMPTS: '2',
+      NPU_ADVISOR_ATTEMPTS: '1',
       WEBHOOK_SECRET_PREVIOUS: 'the-secret-of-before-that-is-still-good-enough',
     });
     const pull = openPull(world);
