@@ -298,7 +298,7 @@ const BASIS: L10n = {
   zh: '一侧有迭代标记，另一侧只有设备侧跨度',
 };
 const FRAMEWORK: L10n = { en: '{now:code}, baseline {before:code}', zh: '{now:code}，基线为 {before:code}' };
-const UNKNOWN: L10n = { en: 'not recorded on both sides, so not checked: {names:code}', zh: '两侧未都记录，无法核对：{names:code}' };
+const UNKNOWN: L10n = { en: 'not recorded on both sides, so not checked: {names:code}', zh: '并非两侧都有记录，无法核对：{names:code}' };
 const FEW_STEPS: L10n = {
   en: 'steps used: {now:int}, in the baseline {before:int}; fewer than {least:int} on a side cannot tell a change from noise, capture `active=5` or more',
   zh: '使用的迭代：本次 {now:int} 个，基线 {before:int} 个；任何一侧少于 {least:int} 个都无法区分变化与噪声，以 `active=5` 或更多采集',
