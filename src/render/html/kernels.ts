@@ -82,7 +82,12 @@ function groupsTable(of: Kernels, report: Report, places: Places): Markup {
     ...(of.other.count > 0 ? [word('html.kernels.other', lang, { n: of.other.count, ms: formatTime(of.other.ms) })] : []),
   ];
   const caption = word('html.kernels.caption', lang, { rank: of.rank === null ? '–' : String(of.rank) });
-  return figure('kernels', caption, table(columns, rows, 'sortable tight'), html`<p class="dim">${prose(notes.join(lang === 'en' ? ' ' : ''))}</p>`);
+  return figure(
+    'kernels',
+    caption,
+    table(columns, rows, 'sortable tight'),
+    html`<p class="dim">${prose(notes.join(lang === 'en' ? ' ' : ''))}</p>`,
+  );
 }
 
 function coresTable(of: Kernels, report: Report): Markup | null {
