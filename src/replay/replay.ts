@@ -42,8 +42,6 @@ export interface ReplayResult {
   /** Job step times, ms: distance between consecutive step ends of the last rank to finish. */
   readonly stepMs: readonly number[];
   readonly totalMs: number;
-  /** Sum over the collectives of last arrival less first arrival, ms. */
-  readonly skewMs: number;
 }
 
 /** A launch that starts its task within this time has bound it, ns. */
@@ -323,16 +321,18 @@ function observedSteps(ranks: readonly ReplayRank[]): ReplayResult {
     }
     ends.push(latest);
   }
-  return fromEnds(begin, ends, Number.NaN);
+  return fromEnds(begin, ends);
 }
 
-function fromEnds(begin: number, ends: readonly number[], skewMs: number): ReplayResult {
+function fromEnds(begin: number, ends: readonly number[]): ReplayResult {
   const stepMs = ends.map((end, s) => (end - (s === 0 ? begin : ends[s - 1]!)) / 1e6);
-  return { stepMs, totalMs: (ends[ends.length - 1]! - begin) / 1e6, skewMs };
+  return { stepMs, totalMs: (ends[ends.length - 1]! - begin) / 1e6 };
 }
 
-/** Runs the model with something removed. Deterministic; linear in the number of tasks. */
-export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' | 'body'>, removals: Removals): ReplayResult {
+type Played = ReturnType<typeof play>;
+
+/** Every task placed with something removed. Deterministic; linear in the number of tasks. */
+function play(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' | 'body'>, removals: Removals) {
   const { plans, rendezvous, meeting, body } = model;
   const state = plans.map((plan, r) => {
     const removal = removals.get(r) ?? {};
@@ -566,7 +566,13 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
     arrived[stuck]!.waiting = 0;
   }
 
-  const count = Math.min(...plans.map((p) => p.steps.length));
+  return { state, arrived, endOf };
+}
+
+/** Runs the model with something removed. */
+export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' | 'body'>, removals: Removals): ReplayResult {
+  const { state, endOf } = play(model, removals);
+  const count = Math.min(...model.plans.map((p) => p.steps.length));
   const ends: number[] = [];
   let begin = Number.POSITIVE_INFINITY;
   for (let k = 0; k < count; k++) {
@@ -584,9 +590,35 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
     }
     ends.push(latest);
   }
-  let skew = 0;
-  for (const meet of arrived) if (meet.first < Number.POSITIVE_INFINITY) skew += meet.last - meet.first;
-  return fromEnds(begin, ends, skew / 1e6);
+  return fromEnds(begin, ends);
+}
+
+/** Sum over the collectives of the longest wait of a member for the last one that its own computing does not cover, ms. */
+export function exposedWaitMs(model: ReplayModel, removals: Removals): number {
+  const { state, arrived } = play(model, removals);
+  const computing = state.map(computedIn);
+  let ns = 0;
+  model.rendezvous.forEach((m, at) => {
+    const { last, first } = arrived[at]!;
+    if (!(last > first)) return;
+    let most = 0;
+    m.ranks.forEach((r, k) => {
+      const { start, plan } = state[r]!;
+      const from = start[m.nodes[k]!]!;
+      const to = last - plan.rank.offset;
+      if (to > from) most = Math.max(most, to - from - covered(computing[r]!, from, to));
+    });
+    ns += most;
+  });
+  return ns / 1e6;
+}
+
+/** When a rank computes in a replay. */
+function computedIn({ plan, start, end }: Played['state'][number]): Intervals {
+  const { kind } = plan.rank.tape;
+  const spans: [number, number][] = [];
+  for (let i = 0; i < start.length; i++) if (kind[i] === COMPUTE && end[i]! > start[i]!) spans.push([start[i]!, end[i]!]);
+  return union(spans);
 }
 
 /** Host time between two instants after the removal. */

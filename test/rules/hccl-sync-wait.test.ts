@@ -15,6 +15,16 @@ describe('quiet', () => {
   test('clock offsets are no waiting', async () => {
     expect(findingOf(await reportFor({ ranks: 2, clockSkewUs: [0, 25_000] }), RULE)).toBeUndefined();
   });
+
+  test('waiting that computing would cover, were the messages not so many, is the messages’', async () => {
+    const messages = { kind: 'small-messages', where: 'gradients', count: 16 } as const;
+    const report = await reportFor({ ranks: 4, steps: 2, faults: [messages] }, { [RULE]: { minShare: 0.001, minMs: 0.1 } });
+    expect(findingOf(report, RULE)).toMatchObject({
+      severity: 'info',
+      saving: { perStepMs: { ceiling: 0 } },
+      symptomOf: findingOf(report, 'hccl-small-packet')!.id,
+    });
+  });
 });
 
 describe('loud', () => {
