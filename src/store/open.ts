@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fromPglite } from 'pg-boss';
 import { type StoreClock, startStoreClock } from './clock.ts';
-import { openEmbeddedFiles } from './embedded/database.ts';
+import type { EmbeddedDatabase } from './embedded/database.ts';
 import { readSpool } from './embedded/spool.ts';
 import { readAll } from './inbox.ts';
 import { migrate } from './migrations.ts';
@@ -30,6 +30,12 @@ export interface OpenStore {
   close(): Promise<void>;
 }
 
+/** Loaded only where it is used: a database in WebAssembly is no small thing for a process that has PostgreSQL. */
+async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase> {
+  const { openEmbeddedFiles } = await import('./embedded/database.ts');
+  return openEmbeddedFiles(dataDir);
+}
+
 export function spoolFolder(dataDir: string): string {
   return join(dataDir, 'spool');
 }
@@ -39,7 +45,7 @@ export async function openForReading({ databaseUrl, dataDir }: Pick<StoreOptions
   readonly store: Store;
   close(): Promise<void>;
 }> {
-  const database = databaseUrl === null ? await openEmbeddedFiles(dataDir) : openPostgres(databaseUrl, 2);
+  const database = databaseUrl === null ? await openEmbedded(dataDir) : openPostgres(databaseUrl, 2);
   try {
     await migrate(database);
   } catch (error) {
@@ -54,7 +60,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const { databaseUrl, retryLimit, retryDelaySeconds, expireSeconds, onError } = options;
   const common = { retryLimit, retryDelaySeconds, expireSeconds, onError };
   if (databaseUrl === null) {
-    const database = await openEmbeddedFiles(options.dataDir);
+    const database = await openEmbedded(options.dataDir);
     await migrate(database);
     const connection = { backend: 'pglite', db: fromPglite(database.pglite) } as const;
     const queue = await openQueue({ connection, database, soleOwner: true, ...common });
