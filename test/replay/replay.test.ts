@@ -3,7 +3,15 @@ import { union } from '../../src/base/intervals.ts';
 import { median } from '../../src/base/statistics.ts';
 import { type JobFacts, jobFacts } from '../../src/facts/job/index.ts';
 import { COMPUTE, type RankFacts } from '../../src/model/facts.ts';
-import { buildReplay, type Removal, type Removals, type Rendezvous, type ReplayModel, run } from '../../src/replay/replay.ts';
+import {
+  buildReplay,
+  exposedWaitMs,
+  type Removal,
+  type Removals,
+  type Rendezvous,
+  type ReplayModel,
+  run,
+} from '../../src/replay/replay.ts';
 import { HAVE_PROFILES, PATHS, WHY_SKIPPED } from '../support/real-profiles.ts';
 import { factsOf, reportFor, reportOf, simulated } from '../support/simulated.ts';
 
@@ -234,4 +242,18 @@ test('ranks without launches or without steps have no replay', async () => {
   expect(of(bare)).toBeNull();
   expect(of({ ...ranks[0]!, steps: [] })).toBeNull();
   expect(buildReplay([], [])).toBeNull();
+});
+
+test('waiting is what computing does not cover: gradients reduced beside the backward cost nobody', async () => {
+  const waits = async (spec: Parameters<typeof simulated>[0]): Promise<{ exposed: number; skew: number }> => {
+    const job = jobFacts((await simulated(spec)).ranks);
+    const skew = job.arrivals.filter((a) => !job.matches[a.match]!.p2p).reduce((sum, a) => sum + a.skew, 0) / 1e6;
+    return { exposed: exposedWaitMs(modelOf(job), new Map()), skew };
+  };
+  const covered = await waits({ ranks: 4 });
+  expect(covered.exposed).toBeLessThan(0.1 * covered.skew);
+  // Pauses of 8 ms in each of the four steps, on one rank or another: the others wait for most of them.
+  const open = await waits({ ranks: 4, faults: [{ kind: 'rotating-jitter', ms: 8 }] });
+  expect(open.exposed).toBeGreaterThan(0.5 * 4 * 8);
+  expect(open.exposed).toBeLessThan(1.1 * 4 * 8);
 });
