@@ -256,8 +256,8 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
           )
         : null,
       both(
-        '`persistent_workers` and `prefetch_factor` need `num_workers` above 0.',
-        '`persistent_workers` 与 `prefetch_factor` 要求 `num_workers` 大于 0。',
+        '`persistent_workers` and `prefetch_factor` need torch 1.7 or newer, wherever this file runs, and `num_workers` above 0.',
+        '`persistent_workers` 与 `prefetch_factor` 要求该文件运行之处的 torch 均不低于 1.7，且 `num_workers` 大于 0。',
       ),
     ),
     references: [torchPage('data.html'), msprofAnalyzePage('msprof_analyze/advisor/rules/en/dataloader.yaml')],

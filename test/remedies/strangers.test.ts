@@ -519,6 +519,17 @@ describe('workers are not kept', () => {
     expect(preconditions.map(({ en }) => en).join()).toContain('started by fork');
   });
 
+  test('the release that knows the keyword is a precondition, also for files that serve older ones', () => {
+    const text = `import torch\n${LOADER}from torchvision.datasets import ImageFolder\nif torch.__version__ >= "1.8":\n    import torch_npu\nloader = DataLoader(ImageFolder("data"), num_workers=4)\n`;
+    const { edits, preconditions } = adviceOf('dataloader-workers', {
+      source: repository({ 'train.py': text }),
+      params: { iterator: 'multi' },
+    })!;
+    expect(edits.map(({ after }) => after).join()).toContain('persistent_workers=True');
+    expect(preconditions.map(({ en }) => en).join()).toContain('torch 1.7 or newer');
+    expect(preconditions.map(({ zh }) => zh).join()).toContain('不低于 1.7');
+  });
+
   test('seeds that are set once are a precondition', () => {
     const text = `${LOADER}def seed_all(i):\n    random.seed(i)\nloader = DataLoader(data, num_workers=4, worker_init_fn=seed_all)\n`;
     const { edits, preconditions } = adviceOf('dataloader-workers', {
