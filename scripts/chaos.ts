@@ -12,8 +12,9 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
+import { freePort } from '../lab/free-port.ts';
 import type { PullHandle } from '../lab/loopback-github/index.ts';
-import { countFiles, type Exit, freePort, type ProductProcess, randomFrom, sleep, startProduct } from '../lab/operation/processes.ts';
+import { countFiles, type Exit, type ProductProcess, randomFrom, sleep, startProduct } from '../lab/operation/processes.ts';
 import { createTraffic, faultsOf, isSettled, quantile } from '../lab/operation/traffic.ts';
 import { startTemporaryPostgres } from '../lab/postgres/index.ts';
 

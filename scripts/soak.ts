@@ -10,8 +10,9 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { freePort } from '../lab/free-port.ts';
 import type { PullHandle } from '../lab/loopback-github/index.ts';
-import { countFiles, freePort, measure, sleep, startProduct } from '../lab/operation/processes.ts';
+import { countFiles, measure, sleep, startProduct } from '../lab/operation/processes.ts';
 import { createTraffic, faultsOf, isSettled, quantile } from '../lab/operation/traffic.ts';
 import { startTemporaryPostgres } from '../lab/postgres/index.ts';
 

@@ -1,7 +1,6 @@
 /** Processes of the product as an operator starts them, to be killed and measured. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream, readdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 
 /** Modules are read again by every process that is started. */
@@ -77,17 +76,6 @@ export function countFiles(folder: string): number {
   } catch {
     return 0;
   }
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 /** Numbers from a seed, from 0 up to 1. */

@@ -2,10 +2,11 @@
  * A PostgreSQL of one's own: a cluster in a folder that is thrown away, on a free port of 127.0.0.1. Tests restart and kill it. The server
  * refuses to run as root, so there it runs as `postgres`, or as `nobody` where the package brought no such user.
  */
+
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { chownSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '../free-port.ts';
 
 export interface TemporaryPostgres {
   readonly url: string;
@@ -28,17 +29,6 @@ function userFor(): { uid: number; gid: number } | null {
     .find((f) => f !== undefined);
   if (fields === undefined) throw new Error('no user to run PostgreSQL as');
   return { uid: Number(fields[2]), gid: Number(fields[3]) };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 /** Starts a new, empty server; null where PostgreSQL is not installed. */
