@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ProbotOctokit } from 'probot';
 import type { Logger } from './log.ts';
 
@@ -70,6 +71,11 @@ export interface GitHubOptions {
   readonly onExchange?: (exchange: Exchange) => void;
 }
 
+interface Token {
+  readonly token: string;
+  readonly mintedAt: number;
+}
+
 type OnLimit = (seconds: number, request: { method: string; url: string; request: { bestEffort?: boolean } }) => boolean;
 
 interface ThrottleOptions {
@@ -81,6 +87,12 @@ interface ThrottleOptions {
 
 /** Tokens live an hour; a job may take a while after it got one. */
 const TOKEN_REUSE_MS = 20 * 60_000;
+/**
+ * A new token is unknown to some of GitHub's servers for some seconds (401), or known without its permissions (403):
+ * octokit/auth-app.js#65 and #589.
+ */
+const TOKEN_LAG_MS = 5000;
+const LAG_PAUSE_MS = 1000;
 /** How long it is taken for granted that an installation does not reach a repository. */
 const OUT_OF_REACH_MS = 2 * 60_000;
 
@@ -109,7 +121,7 @@ export function createGitHub(options: GitHubOptions): GitHub {
   const watched = (caller: string): { request?: { fetch: typeof fetch } } =>
     options.onExchange === undefined ? {} : { request: { fetch: watchedFetch(caller, options.onExchange) } };
   const app = new ProbotOctokit({ ...common, ...throttle('app'), ...watched('app'), auth: { appId, privateKey } });
-  const tokens = new Map<string, { token: string; mintedAt: number }>();
+  const tokens = new Map<string, Token>();
   const outOfReach = new Map<string, number>();
   let identity: Promise<AppIdentity> | null = null;
 
@@ -125,8 +137,7 @@ export function createGitHub(options: GitHubOptions): GitHub {
     permissions: TokenPermissions,
   ): Promise<Octokit> {
     const key = JSON.stringify([installationId, repositories, permissions]);
-    let entry = tokens.get(key);
-    if (entry === undefined || Date.now() - entry.mintedAt > TOKEN_REUSE_MS) {
+    const mint = async (): Promise<Token> => {
       const { data } = await app.request('POST /app/installations/{installation_id}/access_tokens', {
         installation_id: installationId,
         ...(repositories === null
@@ -136,12 +147,48 @@ export function createGitHub(options: GitHubOptions): GitHub {
             : { repository_ids: [...repositories] }),
         permissions,
       });
-      entry = { token: data.token, mintedAt: Date.now() };
+      const entry = { token: data.token, mintedAt: Date.now() };
       if (tokens.size > 500) tokens.clear();
       tokens.set(key, entry);
-    }
+      return entry;
+    };
+    const known = tokens.get(key);
+    let entry = known === undefined || Date.now() - known.mintedAt > TOKEN_REUSE_MS ? await mint() : known;
+    const renew = async (used: Token): Promise<void> => {
+      if (entry !== used) return;
+      const other = tokens.get(key);
+      entry = other === undefined || other === used ? await mint() : other;
+    };
+    /** A job may wait for its turn longer than a token lives, and one that was revoked is no reason to give the job up either. */
+    const authorised = async (request: Octokit['request'], asked: Parameters<Octokit['request']['defaults']>[0]): Promise<unknown> => {
+      let isRenewed = false;
+      for (let pauses = 0; ; ) {
+        const used = entry;
+        const endpoint = request.endpoint.merge(asked);
+        // The long form of a token holds a JWT, which goes by another name.
+        endpoint.headers.authorization = `${used.token.split('.').length === 3 ? 'bearer' : 'token'} ${used.token}`;
+        try {
+          return await request(endpoint);
+        } catch (error) {
+          const isUnknown = statusOf(error) === 401;
+          if (!isUnknown && refusalOf(error) !== 'right') throw error;
+          if (Date.now() - used.mintedAt < TOKEN_LAG_MS && pauses < (isUnknown ? 3 : 1)) {
+            await sleep(++pauses * (options.throttle ? LAG_PAUSE_MS : LAG_PAUSE_MS / 50));
+            continue;
+          }
+          if (!isUnknown || isRenewed) throw error;
+          isRenewed = true;
+          // Why there is no new one must not be taken for an answer about what was asked for.
+          await renew(used).catch((failure: unknown) => {
+            throw (statusOf(failure) ?? 500) < 500 ? error : failure;
+          });
+        }
+      }
+    };
     const caller = `installation-${installationId}`;
-    return new ProbotOctokit({ ...common, ...throttle(caller), ...watched(caller), auth: { token: entry.token } });
+    const auth = async (): Promise<{ type: 'token'; token: string }> => ({ type: 'token', token: entry.token });
+    const authStrategy = (): typeof auth => Object.assign(auth, { hook: authorised });
+    return new ProbotOctokit({ ...common, ...throttle(caller), ...watched(caller), authStrategy } as typeof common);
   }
 
   return {
