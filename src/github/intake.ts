@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RunRef } from './pull-requests.ts';
+import { isHeld, type RunRef } from './pull-requests.ts';
 
 /** Events and actions the App subscribes to. Everything else is answered and forgotten. */
 export const EVENTS = [
@@ -109,6 +109,7 @@ const WorkflowRunEvent = Base.extend({
     name: z.string().nullish(),
     path: z.string().nullish(),
     event: z.string(),
+    conclusion: z.string().nullish(),
     html_url: z.string().nullish(),
     head_sha: Sha,
     head_branch: z.string().nullish(),
@@ -187,7 +188,8 @@ export function toTask(name: string, payload: unknown, parseCommands: ParseComma
       const { installation, repository, workflow_run: run } = WorkflowRunEvent.parse(payload);
       const { default_branch: defaultBranch } = DefaultBranch.parse(payload).repository;
       return {
-        kind: name === 'workflow_run.in_progress' ? 'run-started' : 'run-completed',
+        // One that waits for an approval is delivered as completed, and once more when it is.
+        kind: name === 'workflow_run.in_progress' || isHeld(run) ? 'run-started' : 'run-completed',
         installationId: installation.id,
         repository,
         run: {

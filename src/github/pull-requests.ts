@@ -154,6 +154,14 @@ export function toRun(run: RunLike): RunRef {
   };
 }
 
+/**
+ * Whether a run waits for a maintainer to approve it, as the first ones of a contributor do. GitHub tells it as completed although nothing of
+ * it has run (pytorch/test-infra#8029).
+ */
+export function isHeld({ conclusion }: { readonly conclusion?: string | null | undefined }): boolean {
+  return conclusion === 'action_required';
+}
+
 /** A run by its number; null when the repository has none of it. */
 export async function readRun(
   octokit: Octokit,
@@ -162,19 +170,22 @@ export async function readRun(
 ): Promise<{ run: RunRef; completed: boolean } | null> {
   try {
     const { data } = await octokit.rest.actions.getWorkflowRun({ owner: repository.owner, repo: repository.name, run_id: runId });
-    return { run: toRun(data as RunLike), completed: data.status === 'completed' };
+    return { run: toRun(data as RunLike), completed: data.status === 'completed' && !isHeld(data) };
   } catch (error) {
     if (statusOf(error) === 404) return null;
     throw error;
   }
 }
 
-/** Runs of a commit, newest first; at most 100 are looked at. `started`: none that waits for a runner, an approval or another run. */
+/**
+ * Runs of a commit, newest first; at most 100 are looked at. `started`: none that waits for a runner, an approval or another run. `held`: a
+ * maintainer has to approve it.
+ */
 export async function listRuns(
   octokit: Octokit,
   repository: RepositoryRef,
   headSha: string,
-): Promise<{ run: RunRef; completed: boolean; started: boolean }[]> {
+): Promise<{ run: RunRef; completed: boolean; started: boolean; held: boolean }[]> {
   const { data } = await octokit.rest.actions.listWorkflowRunsForRepo({
     owner: repository.owner,
     repo: repository.name,
@@ -183,6 +194,11 @@ export async function listRuns(
   });
   return data.workflow_runs
     .filter((run) => run.head_sha === headSha)
-    .map((run) => ({ completed: run.status === 'completed', started: run.status === 'in_progress', run: toRun(run as RunLike) }))
+    .map((run) => ({
+      completed: run.status === 'completed' && !isHeld(run),
+      started: run.status === 'in_progress',
+      held: isHeld(run),
+      run: toRun(run as RunLike),
+    }))
     .sort((a, b) => b.run.id - a.run.id);
 }

@@ -6,8 +6,8 @@ import type { WorkflowRef } from './views.ts';
 export interface AwaitedJob {
   /** null: the repository is one job. */
   readonly name: string | null;
-  /** `none`: no run of it is there yet. `missed`: its runs have ended without a profile. */
-  readonly state: 'arrived' | 'started' | 'queued' | 'none' | 'missed';
+  /** `held`: a maintainer has to approve its run. `none`: no run of it is there yet. `missed`: its runs have ended without a profile. */
+  readonly state: 'arrived' | 'started' | 'queued' | 'held' | 'none' | 'missed';
   /** Runs that are under way, or wait for a runner. */
   readonly runs: readonly WorkflowRef[];
   /** True where the settings say which workflows make its profile. */
@@ -22,12 +22,13 @@ const STATE: Readonly<Record<AwaitedJob['state'], L10n>> = {
   arrived: { en: 'its profile has arrived', zh: 'profile 已收到' },
   started: { en: 'awaited, under way', zh: '等待中，正在运行' },
   queued: { en: 'awaited, waiting for a runner', zh: '等待中，排队等待 runner' },
+  held: { en: 'awaited, its run waits for approval', zh: '等待中，运行待批准' },
   none: { en: 'awaited, no run yet', zh: '等待中，尚无运行' },
   missed: { en: 'its runs have ended without a profile', zh: '运行已结束，但没有 profile' },
 };
 
 function isAwaited({ state }: AwaitedJob): boolean {
-  return state === 'started' || state === 'queued' || state === 'none';
+  return state !== 'arrived' && state !== 'missed';
 }
 
 function namesOf(runs: readonly WorkflowRef[], lang: Lang): SafeMarkdown {
@@ -42,6 +43,11 @@ function sentenceOf({ state, runs, isNamed }: AwaitedJob, lang: Lang): SafeMarkd
     return lang === 'en'
       ? markdown`Waiting for a runner: ${names}. The comment follows when a profile is uploaded.`
       : markdown`正在等待 runner：${names}。上传 profile 后，结果会显示在这里。`;
+  }
+  if (state === 'held') {
+    return lang === 'en'
+      ? markdown`A maintainer has to approve the run first: ${names}. The comment follows when it has uploaded a profile.`
+      : markdown`运行须先由维护者批准：${names}。批准并上传 profile 后，结果会显示在这里。`;
   }
   if (lang === 'zh') {
     return isNamed ? markdown`采集 profile 的运行正在进行：${names}。` : markdown`工作流正在运行：${names}。结束后读取其上传的 profile。`;
@@ -63,10 +69,11 @@ export function renderAwaited(
   if (only === undefined) return null;
   if (only.name === null) {
     if (only.runs.length === 0 || !isAwaited(only)) return null;
+    const isHeld = only.state === 'held';
     const title =
       lang === 'en'
-        ? `${isUnderway ? 'Run underway for' : 'Waiting for a runner,'} ${head}`
-        : `${head} ${isUnderway ? '的运行正在进行' : '正在等待 runner'}`;
+        ? `${isUnderway ? 'Run underway for' : isHeld ? 'Run to be approved,' : 'Waiting for a runner,'} ${head}`
+        : `${head} ${isUnderway ? '的运行正在进行' : isHeld ? '的运行待批准' : '正在等待 runner'}`;
     return { title, summary: String(sentenceOf(only, lang)), isUnderway };
   }
   const arrived = jobs.filter(({ state }) => state === 'arrived').length;

@@ -206,7 +206,8 @@ function awaitedOf({ name, config }: JobSettings, search: Search): AwaitedJob {
   const common = { name, isNamed: config.workflows !== null, runs: search.kind === 'running' ? search.runs : [] };
   if (search.kind === 'running') {
     const started = search.runs.filter(({ isStarted }) => isStarted);
-    return started.length > 0 ? { ...common, state: 'started', runs: started } : { ...common, state: 'queued' };
+    if (started.length > 0) return { ...common, state: 'started', runs: started };
+    return { ...common, state: search.runs.every(({ isHeld }) => isHeld) ? 'held' : 'queued' };
   }
   if (search.kind === 'found') return { ...common, state: 'arrived' };
   return { ...common, state: search.reason.kind === 'no-run' ? 'none' : 'missed' };

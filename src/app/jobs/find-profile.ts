@@ -22,7 +22,7 @@ const MAX_NAMED = 10;
 
 export type Search =
   | { readonly kind: 'found'; readonly candidate: Candidate }
-  | { readonly kind: 'running'; readonly runs: readonly (WorkflowRef & { readonly isStarted: boolean })[] }
+  | { readonly kind: 'running'; readonly runs: readonly (WorkflowRef & { readonly isStarted: boolean; readonly isHeld: boolean })[] }
   | { readonly kind: 'none'; readonly reason: NoProfileReason; readonly workflow: WorkflowRef | null };
 
 /** Where a profile is looked for. `run`: has just finished and is asked first. */
@@ -96,11 +96,11 @@ export async function findProfile(
     if (candidate.artifacts.length > 0) return { kind: 'found', candidate };
     looked.push(candidate);
   }
-  const running: (WorkflowRef & { isStarted: boolean })[] = [];
-  for (const { run, completed, started } of await lists.runs()) {
+  const running: (WorkflowRef & { isStarted: boolean; isHeld: boolean })[] = [];
+  for (const { run, completed, started, held } of await lists.runs()) {
     if (run.id === finished?.id || !isRunAccepted(config, run)) continue;
     if (!completed) {
-      running.push({ name: run.name, url: run.htmlUrl, isStarted: started });
+      running.push({ name: run.name, url: run.htmlUrl, isStarted: started, isHeld: held });
       continue;
     }
     if (looked.length >= MAX_RUNS) break;

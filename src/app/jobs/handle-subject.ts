@@ -266,7 +266,7 @@ async function statusFacts(deps: Dependencies, octokit: Octokit, target: Target,
   const latest = Report.safeParse(await deps.store.reports.latest(repository.id, headSha, pr));
   const reader = await deps.github.client(target.installationId, repository, PERMISSIONS.read);
   const runs: StatusFacts['runs'][number][] = [];
-  for (const { run, completed } of (await listRuns(reader, repository, headSha)).slice(0, 10)) {
+  for (const { run, completed, held } of (await listRuns(reader, repository, headSha)).slice(0, 10)) {
     if (!isRunOfHead(run, pull, repository)) {
       const ignoredBecause = config.lang === 'en' ? 'ignored, it is of another fork' : '不采用：属于另一个 fork';
       runs.push({ name: run.name, completed, matching: 0, uploaded: 0, ignoredBecause });
@@ -275,6 +275,11 @@ async function statusFacts(deps: Dependencies, octokit: Octokit, target: Target,
     if (!isRunAccepted(config, run)) {
       const ignoredBecause =
         config.lang === 'en' ? 'ignored, its file or event is not among those accepted' : '不采用：其文件或触发事件不在接受范围内';
+      runs.push({ name: run.name, completed, matching: 0, uploaded: 0, ignoredBecause });
+      continue;
+    }
+    if (held) {
+      const ignoredBecause = config.lang === 'en' ? 'not run yet, a maintainer has to approve it' : '尚未运行，须由维护者批准';
       runs.push({ name: run.name, completed, matching: 0, uploaded: 0, ignoredBecause });
       continue;
     }
