@@ -146,8 +146,7 @@ async function readEntry(octokit: Octokit, { owner, name }: RepositoryRef, headS
     const bytes = Buffer.from(data.content, 'base64');
     return bytes.length > MAX_TEXT_BYTES || bytes.includes(0) ? null : bytes.toString('utf8');
   } catch (error) {
-    const status = statusOf(error);
-    if (status === 404 || status === 403) return null;
+    if (statusOf(error) === 404 || refusalOf(error) === 'right') return null;
     throw error;
   }
 }
@@ -183,7 +182,8 @@ async function listTree(octokit: Octokit, { owner, name }: RepositoryRef, sha: s
     }
     return entries;
   } catch (error) {
-    if (statusOf(error) === null || statusOf(error)! >= 500) throw error;
+    // A limit says nothing about the tree: taken for an empty one, changes to the code would silently be left out.
+    if (statusOf(error) === null || statusOf(error)! >= 500 || refusalOf(error) === 'limit') throw error;
     return [];
   }
 }

@@ -236,7 +236,7 @@ async function bringToState(deps: Dependencies, publication: Publication): Promi
     saved = {
       ...saved,
       commentId: standing?.id ?? null,
-      bodyHash: standing === null ? null : hashBody(body),
+      bodyHash: standing?.isCurrent === true ? hashBody(body) : null,
       ...(hasReport ? { reportedSha: sha, findings, before, ...showing(saved, shownIn(statement), sha, writtenAt) } : {}),
     };
     await deps.store.pullRequests.put(saved);
@@ -359,7 +359,7 @@ export async function showPending(deps: Dependencies, target: Target, pull: Pull
     });
     const standing = await applyComment(octokit, repository, pull.number, [{ op: 'update', id: comment.id, body }]);
     const shown = showing(state, shownFindings(report, null), state.reportedSha, standing?.at ?? deps.now());
-    await deps.store.pullRequests.put({ ...state, bodyHash: hashBody(body), ...shown });
+    await deps.store.pullRequests.put({ ...state, bodyHash: standing?.isCurrent === true ? hashBody(body) : null, ...shown });
   });
 }
 
@@ -403,8 +403,8 @@ export async function noteAwaited(
     if (comment?.id !== state.commentId || !/ jobs=/.test(line ?? '') || !line?.includes(` sha=${state.reportedSha} `)) return;
     const body = withAwaitedNote(comment.body, awaited, state.reportedSha, pull.headSha, lang);
     if (body === comment.body) return;
-    await applyComment(octokit, repository, pull.number, [{ op: 'update', id: comment.id, body }]);
-    await deps.store.pullRequests.put({ ...state, bodyHash: hashBody(body) });
+    const standing = await applyComment(octokit, repository, pull.number, [{ op: 'update', id: comment.id, body }]);
+    await deps.store.pullRequests.put({ ...state, bodyHash: standing?.isCurrent === true ? hashBody(body) : null });
   });
 }
 

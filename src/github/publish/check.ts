@@ -1,5 +1,5 @@
 import type { Lang } from '../../model/lang.ts';
-import type { AppIdentity, Octokit, RepositoryRef } from '../client.ts';
+import { type AppIdentity, type Octokit, type RepositoryRef, statusOf } from '../client.ts';
 
 export const CHECK_NAME = 'NPU Advisor';
 /** The check of a changed settings file. */
@@ -167,8 +167,21 @@ export async function restateCheck(octokit: Octokit, repository: RepositoryRef, 
   });
 }
 
+/** After an answer that was lost, annotations are looked at again and what is missing is sent, so many times. */
+const TRIES = 4;
+
 /** Brings a check run to the desired state; the conclusion is written last, when all annotations are in. */
 export async function updateCheck(octokit: Octokit, repository: RepositoryRef, checkRunId: number, desired: DesiredCheck): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await bringToState(octokit, repository, checkRunId, desired);
+    } catch (error) {
+      if (desired.annotations.length === 0 || tries >= TRIES || (statusOf(error) ?? 0) < 500) throw error;
+    }
+  }
+}
+
+async function bringToState(octokit: Octokit, repository: RepositoryRef, checkRunId: number, desired: DesiredCheck): Promise<void> {
   const where = { owner: repository.owner, repo: repository.name, check_run_id: checkRunId };
   const output = {
     title: clamp(desired.title, 255),
@@ -184,8 +197,10 @@ export async function updateCheck(octokit: Octokit, repository: RepositoryRef, c
   }));
   const batches = planAnnotations(clamped, known);
   const last = batches.pop() ?? [];
+  // GitHub appends, so what was perhaps read is never sent a second time.
+  const once = { request: { retries: 0 } };
   for (const annotations of batches)
-    await octokit.rest.checks.update({ ...where, status: 'in_progress', output: { ...output, annotations } });
+    await octokit.rest.checks.update({ ...where, status: 'in_progress', output: { ...output, annotations }, ...once });
   const final = last.length === 0 ? output : { ...output, annotations: last };
   const actions = desired.actions.slice(0, 3).map((action) => ({
     label: clamp(action.label, 20),
@@ -200,8 +215,9 @@ export async function updateCheck(octokit: Octokit, repository: RepositoryRef, c
       ...(desired.detailsUrl === undefined ? {} : { details_url: desired.detailsUrl }),
       output: final,
       actions,
+      ...(last.length === 0 ? {} : once),
     });
   } else {
-    await octokit.rest.checks.update({ ...where, status: desired.status, output: final });
+    await octokit.rest.checks.update({ ...where, status: desired.status, output: final, ...(last.length === 0 ? {} : once) });
   }
 }

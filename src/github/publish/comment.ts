@@ -107,6 +107,8 @@ interface StandingComment {
   readonly id: number;
   readonly url: string | null;
   readonly at: number | null;
+  /** False: the conversation is locked, and it says what it said before. */
+  readonly isCurrent: boolean;
 }
 
 /** Carries the operations out and returns the comment that stands. */
@@ -125,7 +127,10 @@ export async function applyComment(
         const created = await octokit.rest.issues
           .createComment({ ...where, issue_number: number, body: operation.body, request: { retries: 0 } })
           .catch(unlessLocked);
-        standing = created === null ? null : { id: created.data.id, url: created.data.html_url, at: timeOf(created.data.updated_at) };
+        standing =
+          created === null
+            ? null
+            : { id: created.data.id, url: created.data.html_url, at: timeOf(created.data.updated_at), isCurrent: true };
         break;
       }
       case 'update': {
@@ -135,11 +140,12 @@ export async function applyComment(
             if (statusOf(error) === 404) throw new CommentGone({ cause: error });
             return unlessLocked(error);
           });
-        standing = { id: operation.id, url: updated?.data.html_url ?? null, at: timeOf(updated?.data.updated_at) };
+        const isCurrent = updated !== null;
+        standing = { id: operation.id, url: updated?.data.html_url ?? null, at: timeOf(updated?.data.updated_at), isCurrent };
         break;
       }
       case 'keep':
-        standing = { id: operation.id, url: null, at: null };
+        standing = { id: operation.id, url: null, at: null, isCurrent: true };
         break;
       case 'delete':
         await octokit.rest.issues.deleteComment({ ...where, comment_id: operation.id }).catch((error: unknown) => {
