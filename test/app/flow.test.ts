@@ -315,7 +315,9 @@ describe('GitHub having a bad day', () => {
     const fault = world.hub.fault({ match, phase: 'after', dropConnection: true });
     const pull = openPull(world);
     await completed(addRun(world, pull, ONE_FINDING));
-    await until(world, pull, (view) => view.reviews.length > 0 && view.comments.length > 0 && isConcluded(view), 'published');
+    // The link to the suggestion is written last, by the try after the one whose answer was lost.
+    const isLinked = ({ comments }: PullView): boolean => comments.some(({ body }) => body.includes('#discussion_r'));
+    await until(world, pull, (view) => view.reviews.length > 0 && isLinked(view) && isConcluded(view), 'published', 50_000);
     await untilQuiet(world, 2500);
     expect(fault.hits).toBe(1);
     const view = world.hub.view(pull);
