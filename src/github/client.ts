@@ -168,7 +168,7 @@ export function createGitHub(options: GitHubOptions): GitHub {
         // The long form of a token holds a JWT, which goes by another name.
         endpoint.headers.authorization = `${used.token.split('.').length === 3 ? 'bearer' : 'token'} ${used.token}`;
         try {
-          return await request(endpoint);
+          return await request(endpoint as typeof endpoint & { url: string });
         } catch (error) {
           const isUnknown = statusOf(error) === 401;
           if (!isUnknown && refusalOf(error) !== 'right') throw error;
