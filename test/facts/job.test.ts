@@ -72,6 +72,31 @@ describe('how many ranks there are', () => {
     });
   });
 
+  test('link ids of groups that do not divide each other name ranks, not how many there are', () => {
+    const links = {
+      ids: new Map([
+        ['dp', [0, 1, 2, 3]],
+        ['pp', [0, 1, 2, 3, 4]],
+      ]),
+      links: NO_LINKS,
+      packets: [],
+    };
+    expect(world([rankWith(0, [1], { worldSize: null, groups: [], links })])).toMatchObject({
+      size: null,
+      missing: [1, 2, 3, 4],
+      complete: false,
+    });
+    const tp = {
+      ids: new Map([
+        ['tp', [0, 1]],
+        ['all', [0, 1, 2, 3]],
+      ]),
+      links: NO_LINKS,
+      packets: [],
+    };
+    expect(world([rankWith(0, [1], { worldSize: null, groups: [], links: tp })])).toMatchObject({ size: 4, basis: 'links' });
+  });
+
   test('without any of them nothing is said to be missing', () => {
     expect(world([rankWith(0, [1], { worldSize: null, groups: [], links: null })])).toMatchObject({
       size: null,

@@ -35,16 +35,21 @@ export function world(ranks: readonly RankFacts[], otherRanks: readonly number[]
   if (size === null) {
     // Only the numbers in link ids tell. Without a gap from 0 on they count inside the group; otherwise they are global ranks,
     // which name some ranks of the job but not how many there are.
+    const sizes = new Set<number>();
     for (const r of ranks) {
       for (const ids of r.links?.ids.values() ?? []) {
         const local = ids.length > 0 && ids[0] === 0 && ids[ids.length - 1] === ids.length - 1;
         if (!local) for (const id of ids) named.add(id);
-        else if (ids.length > (size ?? 0)) {
-          size = ids.length;
-          basis = 'links';
-        }
+        else sizes.add(ids.length);
       }
     }
+    const largest = Math.max(0, ...sizes);
+    if (largest > 0) {
+      size = largest;
+      basis = 'links';
+    }
+    // Groups split the job evenly. A rank 0 that talks to 0-7 in one group and to 0-8 in another is one of 16, not of 9.
+    if ([...sizes].some((n) => largest % n !== 0)) for (let r = 0; r < largest; r++) named.add(r);
     if (named.size > 0) {
       size = null;
       basis = null;
