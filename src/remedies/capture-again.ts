@@ -29,6 +29,10 @@ const ASKS: Readonly<Record<string, L10n>> = {
     'Upload `trace_view.json` too: host, loader and launches are seen only there.',
     '同时上传 `trace_view.json`：Host、数据加载与下发只在其中可见。',
   ),
+  cpu: both(
+    'Record CPU activity too (`torch_npu.profiler.ProfilerActivity.CPU`): host and launches are seen only there.',
+    '同时采集 CPU 活动（`torch_npu.profiler.ProfilerActivity.CPU`）：Host 与下发只在其中可见。',
+  ),
   stacks: both(
     'For code lines take a second, short capture with `with_stack=True`: it slows the host, so its times do not count.',
     '需要代码行时，另做一次 `with_stack=True` 的短采集：它会拖慢 Host，耗时不作数。',

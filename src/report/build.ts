@@ -145,11 +145,13 @@ export function buildReport(input: ReportInput): Report {
       const e = estimate(job, raw);
       const costs = e !== null && !raw.information;
       if (costs && step !== null && headline(e) < floor) {
+        // Only time that is there and would not be saved is hidden.
+        const isHidden = headline(e) < 0.5 * (raw.boundMs ?? 0);
         quiet = say(
           {
             text: {
-              en: 'removing it would change the step by {ms:ms}, below the reporting floor of {floor:ms}: the time is hidden behind other work',
-              zh: '消除后迭代只变化 {ms:ms}，低于报告下限 {floor:ms}：该时间被其他工作掩盖',
+              en: `removing it would change the step by {ms:ms}, below the reporting floor of {floor:ms}${isHidden ? ': the time is hidden behind other work' : ''}`,
+              zh: `消除后迭代只变化 {ms:ms}，低于报告下限 {floor:ms}${isHidden ? '：该时间被其他工作掩盖' : ''}`,
             },
             params: { ms: headline(e), floor },
           },
@@ -775,7 +777,7 @@ function verdictOf(report: Report, causes: number, job: JobFacts): Report['verdi
   if (silent?.outcome === 'no-data') return { outcome: 'no-data', text: silent.text[report.lang] };
   const { likely, ceiling } = report.totals.claimedMsPerStep;
   const share = (ms: number): string => formatShare(ms / step, report.lang);
-  const some = zh ? `（${present} 张卡，可能缺少部分卡）` : ` (${present} ranks, others may be missing)`;
+  const some = zh ? `（${present} 张卡，可能缺少部分卡）` : ` (${present} ${present === 1 ? 'rank' : 'ranks'}, others may be missing)`;
   const counted = zh ? `（${size} 张卡中有 ${present} 张）` : ` (${present} of ${size} ranks)`;
   const ofRanks = !partial ? '' : size === null ? some : counted;
   const note = report.notes[0] === undefined ? '' : zh ? `${report.notes[0]}` : ` ${report.notes[0]}`;

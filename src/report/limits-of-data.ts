@@ -32,6 +32,7 @@ export function silence(job: JobFacts): Silence | null {
     return { outcome: 'no-data', text: NO_WORK };
   if (ranks.every((r) => r.tape === null)) return { outcome: 'incomplete', text: TABLES_ONLY };
   if (!ranks.some((r) => r.capabilities.has('launches'))) return { outcome: 'incomplete', text: DEVICE_ONLY };
+  if (!hostOps) return { outcome: 'incomplete', text: NO_HOST_OPS };
   return null;
 }
 
@@ -58,6 +59,10 @@ const TABLES_ONLY: L10n = {
 const DEVICE_ONLY: L10n = {
   en: 'Only the device side was recorded: what the host did is unknown. Upload `trace_view.json` with CPU activity.',
   zh: '只有设备侧数据：Host 侧行为未知。上传包含 CPU 活动的 `trace_view.json`。',
+};
+const NO_HOST_OPS: L10n = {
+  en: 'No host operator was recorded: what the host did between its launches is unknown. Capture again with CPU activity.',
+  zh: '没有记录 Host 算子：两次下发之间 Host 的行为未知。打开 CPU 活动后重新采集。',
 };
 
 /** Which rank the others wait for, as far as step tables tell. */

@@ -62,6 +62,10 @@ describe.skipIf(!HAVE_PROFILES)(`collectives of real profiles${WHY_SKIPPED}`, ()
   test('st/level2: unequal stages stay one finding of their own, and no rank is called slow', () => {
     expect(findingOf(of('st'), 'stage-imbalance')!.ranks).toEqual([2, 3]);
     expect(findingOf(of('st'), 'slow-rank')).toBeUndefined();
+    // The waiting of unequal stages is between them: 318.4 ms in stage 0, not the 16.3 ms that ranks 2 and 3 wait for each other.
+    const wait = findingOf(of('st'), 'hccl-sync-wait')!;
+    expect(wait.title).toMatch(/^Stage 0 is in point-to-point calls for 318\.4\sms per step, stage 1 for 73\.8\sms/);
+    expect(wait.symptomOf).toBe(findingOf(of('st'), 'stage-imbalance')!.id);
   });
 
   test('st/level2: ends of links are global ranks, whatever their numbers inside a group', async () => {

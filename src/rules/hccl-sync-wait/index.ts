@@ -1,6 +1,7 @@
 import { median } from '../../base/statistics.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
 import { lateness } from '../../facts/job/lateness.ts';
+import { exchangeOf } from '../../facts/job/micro-batches.ts';
 import { hostPauses } from '../../facts/job/pauses.ts';
 import { dataConfidence } from '../../facts/job/per-step.ts';
 import { waitingIsInSlowSteps } from '../../facts/job/slow-steps.ts';
@@ -13,6 +14,13 @@ function exposed(job: JobFacts): number[] {
   return job.ranks.map((r) =>
     median(job.steps.usedIndex.map((s) => r.steps[s]?.breakdown.exposedMs ?? Number.NaN).filter((v) => !Number.isNaN(v))),
   );
+}
+
+/** The stages that are longest and least long in calls to the others, which is where unequal stages wait; null when it is not known of all. */
+function betweenStages(exposedMs: readonly number[]): Record<'most' | 'least' | 'ms' | 'other', number> | null {
+  if (exposedMs.some(Number.isNaN)) return null;
+  const [ms, other] = [Math.max(...exposedMs), Math.min(...exposedMs)];
+  return { most: exposedMs.indexOf(ms), least: exposedMs.indexOf(other), ms, other };
 }
 
 /** Share of the waiting that one rank of each stage must cause before the waiting is put down to it. */
@@ -109,6 +117,7 @@ export default defineRule({
       split.excessMs > 0.1 * (split.stages.reduce((a, s) => a + s.workMs, 0) / split.stages.length);
     // With few ranks one of them is the latest in most steps by chance: only the same rank in every step is persistent.
     const steady = late.culprits.filter((c) => c.share >= PERSISTENT_SHARE && c.steps >= Math.max(1, job.steps.usedIndex.length));
+    const inStages = staged ? betweenStages(exchangeOf(job, split).exposedMs) : null;
     const persistent = late.culpritShare >= PERSISTENT_SHARE && steady.length > 0;
     const top = job.arrivals
       .filter((a) => !job.matches[a.match]!.p2p)
@@ -118,8 +127,8 @@ export default defineRule({
       {
         message: {
           text: {
-            en: 'waiting per step by rank: {table:text}',
-            zh: '各卡每迭代的等待：{table:text}',
+            en: staged ? 'waiting per step inside its stage, by rank: {table:text}' : 'waiting per step by rank: {table:text}',
+            zh: staged ? '各卡每迭代在所属 Stage 内的等待：{table:text}' : '各卡每迭代的等待：{table:text}',
           },
           params: {
             table: job.ranks
@@ -161,13 +170,21 @@ export default defineRule({
           {
             ...common,
             title: staged
-              ? {
-                  text: {
-                    en: 'Ranks wait {ms:ms} per step because the pipeline stages are unequal',
-                    zh: '流水线 Stage 不均衡，各卡每迭代等待 {ms:ms}',
-                  },
-                  params: { ms: waited },
-                }
+              ? inStages === null
+                ? {
+                    text: {
+                      en: 'Pipeline stages are unequal, and ranks of one stage wait up to {ms:ms} per step for each other',
+                      zh: '流水线 Stage 不均衡，同一 Stage 内各卡每迭代互相等待最多 {ms:ms}',
+                    },
+                    params: { ms: waited },
+                  }
+                : {
+                    text: {
+                      en: 'Stage {most:int} is in point-to-point calls for {ms:ms} per step, stage {least:int} for {other:ms}: the stages are unequal',
+                      zh: 'Stage {most:int} 每迭代有 {ms:ms} 处于点对点通信，Stage {least:int} 为 {other:ms}：流水线 Stage 不均衡',
+                    },
+                    params: inStages,
+                  }
               : {
                   text: { en: 'Ranks wait up to {ms:ms} per step for rank {ranks:ranks}', zh: '各卡每迭代最多等卡 {ranks:ranks} {ms:ms}' },
                   params: { ms: waited, ranks: steady.map((c) => job.ranks[c.rank]!.rank ?? -1).sort((a, b) => a - b) },
@@ -340,14 +357,14 @@ export default defineRule({
                 text:
                   job.world.size === null
                     ? {
-                        en: '{n:int} ranks are here and how many the job has is not recorded, so no rank can be named',
+                        en: '{n:int} {are:text} here and how many the job has is not recorded, so no rank can be named',
                         zh: '有 {n:int} 张卡的数据，总卡数没有记录，无法点名',
                       }
                     : {
                         en: '{n:int} of {size:text} ranks are here, so no rank can be named',
                         zh: '只有 {n:int}/{size:text} 张卡的数据，无法点名',
                       },
-                params: { n: job.ranks.length, size: job.world.size ?? '?' },
+                params: { n: job.ranks.length, are: job.ranks.length === 1 ? 'rank is' : 'ranks are', size: job.world.size ?? '?' },
               },
             ],
             removal: null,

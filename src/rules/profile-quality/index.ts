@@ -1,5 +1,18 @@
+import { length, unionSorted } from '../../base/intervals.ts';
+import { COMPUTE, type RankFacts } from '../../model/facts.ts';
 import type { Message } from '../../model/lang.ts';
 import { defineRule, type RawEvidence } from '../../model/rule.ts';
+
+/** Kernels that compute for less than this part of what the step table says are a cut of the table, not a rounding. */
+const WHOLE = 0.5;
+
+/** Computing time of the recorded kernels and of the step table, ms, when most of the kernels are missing; null when they are not. */
+function cutShort({ tape, steps, files }: RankFacts): { rowsMs: number; tableMs: number } | null {
+  if (tape === null || !tape.kind.includes(COMPUTE) || steps.some((s) => s.breakdown.source !== files.steps)) return null;
+  const rowsMs = length(unionSorted(tape.start, tape.duration, (i) => tape.kind[i] === COMPUTE)) / 1e6;
+  const tableMs = steps.reduce((sum, s) => sum + s.breakdown.computingMs, 0);
+  return rowsMs < WHOLE * tableMs ? { rowsMs, tableMs } : null;
+}
 
 export default defineRule({
   id: 'profile-quality',
@@ -69,15 +82,30 @@ export default defineRule({
           'profiler_info.json',
         );
       }
-      const noTrace = job.ranks.map((_, i) => i).filter((i) => !job.ranks[i]!.capabilities.has('launches'));
+      const blind = job.ranks.filter((r) => !r.capabilities.has('launches'));
+      const hasTimeline = (r: (typeof blind)[number]): boolean => r.inputs.some((i) => i.kind === 'trace' && i.status !== 'refused');
+      const noTrace = blind.filter((r) => !hasTimeline(r));
+      const noLaunches = blind.filter(hasTimeline);
       if (noTrace.length > 0) {
         add('trace', {
           text: {
             en: 'no trace_view.json for rank {ranks:ranks}: host, loader and launch checks are not possible there',
             zh: '卡 {ranks:ranks} 没有 trace_view.json：无法检查 Host、数据加载与下发',
           },
-          params: { ranks: noTrace.map((i) => job.ranks[i]!.rank ?? -1) },
+          params: { ranks: noTrace.map((r) => r.rank ?? -1) },
         });
+      }
+      if (noLaunches.length > 0) {
+        add('cpu', {
+          text: {
+            en: 'the trace_view.json of rank {ranks:ranks} links no kernel to its launch: host, loader and launch checks are not possible there',
+            zh: '卡 {ranks:ranks} 的 trace_view.json 没有 kernel 与下发的关联：无法检查 Host、数据加载与下发',
+          },
+          params: { ranks: noLaunches.map((r) => r.rank ?? -1) },
+        });
+      }
+      if (blind.length > 0) {
+        // Without launches nothing could be placed on a line of code anyway.
       } else if (!job.ranks.some((r) => r.capabilities.has('stacks'))) {
         add('stacks', { text: { en: 'no call stacks: causes cannot be placed on a line of code', zh: '没有调用栈：无法定位到代码行' } });
       }
@@ -102,6 +130,22 @@ export default defineRule({
           );
           break;
         }
+      }
+      const cut = job.ranks.map((rank) => cutShort(rank)).findIndex((c) => c !== null);
+      if (cut >= 0) {
+        const { rowsMs, tableMs } = cutShort(job.ranks[cut]!)!;
+        add(
+          'inconsistent',
+          {
+            text: {
+              en: 'rank {rank:text}: the kernels recorded compute for {rows:ms}, its step table says {table:ms}: kernels are missing, so a check of kernels that found nothing proves nothing there',
+              zh: '卡 {rank:text}：记录到的 kernel 共计算 {rows:ms}，迭代表为 {table:ms}：缺少 kernel，因此 kernel 检查未发现问题不能说明没有问题',
+            },
+            params: { rank: job.ranks[cut]!.rank ?? '?', rows: rowsMs, table: tableMs },
+          },
+          cut,
+          'kernel_details.csv',
+        );
       }
     }
     if (lacking.length === 0) {
