@@ -55,6 +55,14 @@ test('loud: a long kernel that waits for memory and hits far less than usual is 
   expect(finding.evidence[0]!.source).toMatch(/l2_cache\.csv$/);
 });
 
+test('loud: of two kinds of kernels the one that hits less than usual is named', async () => {
+  const two = [filler(6_000), { ...stream(3_000), type: 'ScatterUpdate' }, stream(2_000), filler(6_000)];
+  const finding = findingOf(await reportOfRows(two, cache(two, [0.6, 0.05, 0.6, 0.6])), RULE)!;
+  expect(finding.title).toMatch(/`ScatterUpdate` waits for memory with an L2 hit rate of 5/);
+  expect(finding.title).not.toMatch(/GatherV2/);
+  expect(finding.saving!.perStepMs).toMatchObject({ likely: 0, ceiling: 0 });
+});
+
 test('options: ofUsual and minShare decide', async () => {
   const facts = [await factsOfTables({ 'kernel_details.csv': kernelTable(rows), 'l2_cache.csv': cache(rows, [0.8, 0.1, 0.8]) })];
   expect(findingOf(reportOf(facts, { [RULE]: { ofUsual: 0.05 } }), RULE)).toBeUndefined();
