@@ -270,7 +270,7 @@ describe('the webhook front', () => {
     const front = createFront({
       secret,
       previousSecret,
-      isReady: () => true,
+      problem: async () => null,
       log: createLogger('silent'),
       middleware: (request, response) => {
         const body = (request as unknown as { body: string }).body;
