@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { articleFor, formatEstimate, formatTime } from '../base/figures.ts';
+import { withoutHome } from '../base/home-folder.ts';
 import { formatShare, say } from '../base/phrase.ts';
 import { median } from '../base/statistics.ts';
 import type { JobFacts } from '../facts/job/index.ts';
@@ -343,11 +344,6 @@ function severityFor(raw: RawFinding, e: Estimate | null, step: number | null): 
 /** Where a frame says it is, before anything was compared with the repository. */
 export function toldLocation({ file, line, func }: Frame): Location {
   return { file: withoutHome(file), line: Math.max(1, line), symbol: func, provenBy: 'profile' };
-}
-
-/** Stack frames hold the user name of the machine that ran the job. */
-function withoutHome(file: string): string {
-  return file.replace(/^(?:\/home\/[^/]+|\/root|\/Users\/[^/]+|[A-Za-z]:[\\/]Users[\\/][^\\/]+)(?=[\\/])/, '~');
 }
 
 const MAX_DAMAGE = 3;

@@ -1,3 +1,4 @@
+import { withoutHome } from '../base/home-folder.ts';
 import type { JobFacts } from '../facts/job/index.ts';
 import { medianOfUsed, sumByStep } from '../facts/job/per-step.ts';
 import { boundness, isMeasured, LONG_KERNEL } from '../facts/job/pipes.ts';
@@ -91,6 +92,6 @@ function groupOf(group: KernelGroup): KernelsView['groups'][number] {
     pipes: isMeasured(group) ? (Object.fromEntries(PIPES.map((p) => [p, round(group.pipes[p] || 0)])) as Record<Pipe, number>) : null,
     boundBy: bound !== null && bound.of >= 1 ? bound.pipe : null,
     l2Hit: share(group.l2Hit),
-    place: group.frame === null ? null : { file: group.frame.file, line: group.frame.line },
+    place: group.frame === null ? null : { file: withoutHome(group.frame.file), line: group.frame.line },
   };
 }
