@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdviseError } from '../../src/base/errors.ts';
+import { jobSteps } from '../../src/facts/job/steps.ts';
+import { rankFacts } from '../../src/facts/rank/index.ts';
 import { cellNumber, cellText, scanCsv } from '../../src/importers/scan-csv.ts';
 import { scanTrace } from '../../src/importers/scan-trace.ts';
 import { factsFromJson, factsToJson } from '../../src/model/facts-json.ts';
@@ -11,6 +13,7 @@ import { openSource } from '../../src/sources/index.ts';
 import { readWhole } from '../../src/sources/source.ts';
 import { tarOf, zipOf } from '../support/archives.ts';
 import { withWrittenJob } from '../support/grid.ts';
+import { readOnly, STEP_HEADER } from '../support/profile-text.ts';
 import { factsOf } from '../support/simulated.ts';
 
 /* What the fuzz harness found, each as small as it could be made. */
@@ -173,4 +176,14 @@ test('a capture without step marks whose host waits: its digest is read again', 
     expect(ranks[0]!.tape!.syncs.start.length).toBeGreaterThan(0);
     expect(factsFromJson(factsToJson(ranks))).toHaveLength(1);
   });
+});
+
+test.each([
+  [0.0004, null],
+  [4, 0.004],
+])('a device span of %d µs: a step that no report can tell is none', async (us, ms) => {
+  const csv = `Device_id,${STEP_HEADER}\n0,,1.0,0.0,0.0,0.0,0.0,${us},0.0,0.0,0.0\n`;
+  const facts = rankFacts(await readOnly({ 'rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/step_trace_time.csv': csv }));
+  expect(facts.steps).toHaveLength(1);
+  expect(jobSteps([facts]).stepTimeMs).toBe(ms);
 });

@@ -18,6 +18,8 @@ export interface JobSteps {
 }
 
 const DROP_AT = 4;
+/** Reports tell µs: what is shorter is no step, ms. */
+const SHORTEST_MS = 0.001;
 /** Steps that differ by less are equally long. */
 const AS_LONG = 0.995;
 const MAD_FACTOR = 3 * 1.4826;
@@ -74,7 +76,7 @@ export function jobSteps(ranks: readonly RankFacts[]): JobSteps {
     used: usedIndex.map((s) => source[0]!.steps[s]!.id).filter((step) => step !== null),
     usedIndex,
     dropped,
-    stepTimeMs: stepTimeMs > 0 ? stepTimeMs : null,
+    stepTimeMs: stepTimeMs >= SHORTEST_MS ? stepTimeMs : null,
     basis: marked ? (count > 1 ? 'distance' : 'host-step') : 'device-span',
     noiseMs: perStepMs.length > 1 ? mad(perStepMs) : null,
     pace,
