@@ -126,10 +126,9 @@ export default defineRule({
     const evidence: RawEvidence[] = [
       {
         message: {
-          text: {
-            en: staged ? 'waiting per step inside its stage, by rank: {table:text}' : 'waiting per step by rank: {table:text}',
-            zh: staged ? '各卡每迭代在所属 Stage 内的等待：{table:text}' : '各卡每迭代的等待：{table:text}',
-          },
+          text: staged
+            ? { en: 'waiting per step inside its stage, by rank: {table:text}', zh: '各卡每迭代在所属 Stage 内的等待：{table:text}' }
+            : { en: 'waiting per step by rank: {table:text}', zh: '各卡每迭代的等待：{table:text}' },
           params: {
             table: job.ranks
               .map((r, i) => `${r.rank ?? '?'}: ${late.waitedMs[i]!.toFixed(1)} ms`)
