@@ -62,8 +62,11 @@ describe('A21: the work ran on CPU', () => {
 });
 
 describe('A12: nothing to diagnose', () => {
-  test('a table of end-to-end minutes is no profile: what to upload, exit 2', async () => {
-    const run = await analyze({ 'results.csv': 'model,minutes\nqwen,33.19\n' });
+  test.each([
+    ['a table of end-to-end minutes', 'results.csv', 'model,minutes\nqwen,33.19\n'],
+    ['A17: a trainer’s line of seconds per phase', 'train.log', 'step:94 - timing_s/step:43.64 - timing_s/gen:31.27\n'],
+  ])('%s is no profile: what to upload, exit 2', async (_, name, text) => {
+    const run = await analyze({ [name]: text });
     expect(run.code).toBe(2);
     expect(run.err).toMatch(/ASCEND_PROFILER_OUTPUT/);
   });

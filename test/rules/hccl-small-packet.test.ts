@@ -87,7 +87,7 @@ describe('loud', () => {
     expect(Math.abs(headline - truth)).toBeLessThan(0.2 * truth);
   });
 
-  test('parameters gathered one by one: as a bound from the tables alone', async () => {
+  test('A19: parameters gathered one by one: as a bound from the tables alone', async () => {
     const finding = findingOf(await reportFrom(twoRanks('dp', gathers(60, 420), 30), rule), RULE)!;
     expect(finding.title).toMatch(/60 collectives of about 131\.0\skB/);
     // 0.40 ms to start, once for each run of up to 25 MB: 59 of the 60.

@@ -59,7 +59,7 @@ describe('loud', () => {
     expect(finding.evidence[0]!.durationUs).toBeGreaterThan(0);
   });
 
-  test('draining around collectives: two waits for each, a guard to be replaced and not deleted', async () => {
+  test('A22: draining around collectives: two waits for each, a guard to be replaced and not deleted', async () => {
     const fault: Fault = { ...item, of: 'collective' };
     const spec: JobSpec = { ranks: 2, faults: [fault] };
     const { finding, headline, truth } = await accuracy(spec, fault, RULE);
