@@ -2,6 +2,8 @@ import { AdviseError, messageOf, type Said, saidIn } from '../base/errors.ts';
 
 /** What libraries and the system say of damaged or missing files, as far as it is known; English keeps their own words. */
 const KNOWN: readonly (readonly [RegExp, string])[] = [
+  // First: what follows is a name that a stranger chose.
+  [/^[^:]*(?:invalid characters? in filename|absolute path|invalid relative path)/i, '其中有不安全的文件名'],
   [/^more than (\d+) rows$/, '超过 $1 行'],
   [/^not in the list of tables$/, '不在数据表清单中'],
   [/^larger than such a file can be$/, '超出这类文件的大小上限'],
@@ -22,8 +24,7 @@ const KNOWN: readonly (readonly [RegExp, string])[] = [
   [/\beisdir\b/i, '它是目录'],
   [/\benotdir\b/i, '路径中有一段不是目录'],
   [/not a database|malformed|disk image/i, '数据库文件已损坏'],
-  [/json/i, 'JSON 格式有误'],
-  [/invalid characters? in filename|absolute path|invalid relative path/i, '其中有不安全的文件名'],
+  [/(?:valid|in|of) JSON\b|JSON (?:input|at position)/, 'JSON 格式有误'],
 ];
 
 /** Why something could not be read or written, from an error of any origin. */
