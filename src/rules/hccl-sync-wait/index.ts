@@ -356,14 +356,14 @@ export default defineRule({
                 text:
                   job.world.size === null
                     ? {
-                        en: '{n:int} {are:text} here and how many the job has is not recorded, so no rank can be named',
+                        en: 'ranks here: {n:int}; how many the job has is not recorded, so no rank can be named',
                         zh: '有 {n:int} 张卡的数据，总卡数没有记录，无法点名',
                       }
                     : {
                         en: '{n:int} of {size:text} ranks are here, so no rank can be named',
                         zh: '只有 {n:int}/{size:text} 张卡的数据，无法点名',
                       },
-                params: { n: job.ranks.length, are: job.ranks.length === 1 ? 'rank is' : 'ranks are', size: job.world.size ?? '?' },
+                params: { n: job.ranks.length, size: job.world.size ?? '?' },
               },
             ],
             removal: null,
