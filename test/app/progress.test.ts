@@ -162,6 +162,7 @@ describe('the reporter', () => {
     const client = { rest: { checks: { update } } };
     const deps = {
       github: { identity: async () => ({ id: 1, slug: 'npu-advisor' }), client: async () => client },
+      store: { checks: { ofCommit: async () => [{}] } },
       options: { progressMs, isTest: true },
       log: createLogger('silent'),
       signal: new AbortController().signal,
