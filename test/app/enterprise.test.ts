@@ -33,10 +33,12 @@ it('is served like GitHub.com once its authority is trusted, and not before', as
   expect(checks).toMatchObject([{ status: 'completed', conclusion: 'neutral' }]);
   expect(reviews).toHaveLength(1);
   expect(comments).toHaveLength(1);
-  // Links lead to this server.
+  // Links lead to this server, or to the page of the report.
   const links = [...comments[0]!.body.matchAll(/\]\((https?:\/\/[^)]+)\)/g)].map(([, url]) => url!);
-  expect(links.length).toBeGreaterThan(0);
-  expect(links.filter((url) => !url.startsWith(`${hub.url}/acme/train/`))).toEqual([]);
+  const [pages, places] = [true, false].map((own) => links.filter((url) => url.startsWith('https://advisor.example/details/') === own));
+  expect(pages).toHaveLength(1);
+  expect(places!.length).toBeGreaterThan(0);
+  expect(places!.filter((url) => !url.startsWith(`${hub.url}/acme/train/`))).toEqual([]);
 
   expect(hub.violations).toEqual([]);
   expect(jobs.log).toEqual([]);
