@@ -329,10 +329,12 @@ function fromEnds(begin: number, ends: readonly number[]): ReplayResult {
   return { stepMs, totalMs: (ends[ends.length - 1]! - begin) / 1e6 };
 }
 
+/** What a replay runs on. */
+type Graph = Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' | 'body'>;
 type Played = ReturnType<typeof play>;
 
 /** Every task placed with something removed. Deterministic; linear in the number of tasks. */
-function play(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' | 'body'>, removals: Removals) {
+function play(model: Graph, removals: Removals) {
   const { plans, rendezvous, meeting, body } = model;
   const state = plans.map((plan, r) => {
     const removal = removals.get(r) ?? {};
@@ -570,7 +572,7 @@ function play(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' | 'bod
 }
 
 /** Runs the model with something removed. */
-export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' | 'body'>, removals: Removals): ReplayResult {
+export function run(model: Graph, removals: Removals): ReplayResult {
   const { state, endOf } = play(model, removals);
   const count = Math.min(...model.plans.map((p) => p.steps.length));
   const ends: number[] = [];
@@ -594,7 +596,7 @@ export function run(model: Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' 
 }
 
 /** Sum over the collectives of the longest wait of a member for the last one that its own computing does not cover, ms. */
-export function exposedWaitMs(model: ReplayModel, removals: Removals): number {
+export function exposedWaitMs(model: Graph, removals: Removals): number {
   const { state, arrived } = play(model, removals);
   const computing = state.map(computedIn);
   let ns = 0;
