@@ -1,6 +1,7 @@
 import { covered, type Intervals, union } from '../base/intervals.ts';
 import { median } from '../base/statistics.ts';
 import { COMMUNICATION, COMPUTE, type RankFacts, type Tape } from '../model/facts.ts';
+import { type LaunchQueue, launchQueue } from './queue.ts';
 
 /**
  * Replay: the dependency graph of the captured steps, host → launch → kernel → collective across ranks → next step, run again
@@ -8,6 +9,7 @@ import { COMMUNICATION, COMPUTE, type RankFacts, type Tape } from '../model/fact
  *   launch     the task began right after the host issued it
  *   stream     it began right after the task before it on its stream
  *   collective it began right after a collective ended
+ *   queue      the host had filled the launch queue, so its launch waited for an earlier task to end
  * Anything else that delayed a task is kept as a fixed delay. Run with nothing removed, the replay must give back the observed
  * steps; how far it is off is reported and decides whether its figures may be used.
  */
@@ -81,6 +83,7 @@ interface Plan {
   readonly orphan: readonly number[];
   /** By wait of the host: the collective launched last before it, when what follows may need its result; else -1. */
   readonly orders: Int32Array;
+  readonly queue: LaunchQueue | null;
 }
 
 /** Matched collectives of the job: which node of which rank takes part. */
@@ -269,6 +272,7 @@ function planOf(rank: ReplayRank): Plan {
     steps: lastNodes(rank),
     orphan,
     orders: ordersOf(rank, byLaunch),
+    queue: launchQueue(tape, byLaunch),
   };
 }
 
@@ -526,6 +530,8 @@ function play(model: Graph, removals: Removals) {
         moved = true;
         continue;
       }
+      const { queue } = plan;
+      if (queue?.held[item.node] === 1) work = Math.min(work, queue.own);
       if (removal.nodes?.has(item.node)) {
         // Its launch is not made: the host saves at most a few launch intervals, not the user code around it.
         const cost = Math.min(work, 4 * (tape.launchInterval || 0));
@@ -536,7 +542,12 @@ function play(model: Graph, removals: Removals) {
         moved = true;
         continue;
       }
-      const launch = s.host + trimmed(work, s.hostObserved, item.at, removal);
+      let launch = s.host + trimmed(work, s.hostObserved, item.at, removal);
+      if (queue !== null && queue.gate[item.node] !== -1) {
+        const room = settle(s, queue.gate[item.node]!);
+        if (Number.isNaN(room)) return moved;
+        launch = Math.max(launch, room + queue.lag[item.node]!);
+      }
       if (!place(s, r, item.node, launch)) return moved;
       s.outstanding.push(item.node);
       s.host = launch;
