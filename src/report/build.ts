@@ -179,7 +179,7 @@ export function buildReport(input: ReportInput): Report {
   }
   resolveWaiting(job, drafts);
   resolveExplained(drafts);
-  resolveSymptoms(drafts, step);
+  resolveSymptoms(job, drafts, step);
   const changes = input.baseline == null || step === null ? [] : changesOf(drafts, input.baseline, step);
   resolveRegression(drafts, changes);
   const kept = drafts.filter((d) => d.resolved || d.finding.saving === null || d.raw.information || d.ms >= floor);
@@ -484,16 +484,37 @@ function markExplained(d: Draft, cause: string): void {
     d.finding.saving = { ...d.finding.saving, basis: 'bound', perStepMs: { floor: 0, likely: 0, ceiling: 0 }, shareOfStep: 0 };
 }
 
+/**
+ * Of the causes without which the ranks would not wait for each other, the one that takes most of the waiting away; null when all
+ * together leave most of it. Without replay only a cause on a rank that comes late can be meant.
+ */
+function causeOfWaiting(job: JobFacts, causes: readonly Draft[]): Draft | null {
+  if (job.replay === null) {
+    const late = lateness(job).culprits.map((c) => c.rank);
+    return causes.find((o) => o.raw.ranks.some((r) => late.includes(r))) ?? null;
+  }
+  const without = (of: readonly Draft[]): number =>
+    explainedSkew(
+      job,
+      of.map((o) => o.raw),
+    );
+  if (without(causes) < EXPLAINED) return null;
+  return causes.map((cause) => ({ cause, gone: without([cause]) })).reduce((a, b) => (b.gone > a.gone ? b : a)).cause;
+}
+
 /** A symptom points to the finding that explains it; without one it stands for itself, as a bound. */
-function resolveSymptoms(drafts: Draft[], step: number | null): void {
+function resolveSymptoms(job: JobFacts, drafts: Draft[], step: number | null): void {
   for (const d of drafts) {
     const target = d.raw.symptomOf;
     if (target === null) continue;
     const causes = drafts.filter((o) => o !== d && o.raw.symptomOf === null && !o.raw.information && o.finding.saving !== null);
     const cause =
       causes.find((o) => o.finding.rule === target) ??
-      causes.filter((o) => o.finding.category !== 'capture' && o.finding.category !== 'comparison').sort((a, b) => b.ms - a.ms)[0];
-    if (cause !== undefined) {
+      causeOfWaiting(
+        job,
+        causes.filter((o) => o.finding.category !== 'capture' && o.finding.category !== 'comparison').sort((a, b) => b.ms - a.ms),
+      );
+    if (cause !== null) {
       d.finding.symptomOf = cause.finding.id;
       continue;
     }
@@ -547,7 +568,8 @@ function jobSection(job: JobFacts, lang: Lang): Report['job'] {
     unrankedFolders: ranks.filter((r) => r.rank === null).length,
     worldSize: world.size,
     worldSizeBasis: world.basis === null ? null : worldBasis[world.basis][lang],
-    missingRanks: world.missing.slice(0, 10_000),
+    // Folders that do not say their rank may be any of them.
+    missingRanks: ranks.some((r) => r.rank === null) ? [] : world.missing.slice(0, 10_000),
     steps: [...steps.used],
     droppedSteps: steps.dropped.map((d) => ({ step: d.step, why: why[d.why][lang] })),
     stepTimeMs: steps.stepTimeMs === null ? null : round(steps.stepTimeMs),
@@ -643,10 +665,29 @@ function missingSection(job: JobFacts, lang: Lang): Report['missing'] {
     out.push({ what: say(what, lang), consequence: consequence[lang], remedy: remedy[lang] });
   };
   const { world, steps, ranks } = job;
-  if (world.missing.length > 0) {
+  const unnamed = ranks.filter((r) => r.rank === null).length;
+  if (world.missing.length > unnamed && unnamed > 0) {
     add(
       {
-        text: { en: 'ranks {ranks:ranks}: no files', zh: '卡 {ranks:ranks}：没有文件' },
+        text: {
+          en: '{n:int} ranks: no files, and the files that are here do not say their rank',
+          zh: '{n:int} 张卡：没有文件；已有文件也没有记录卡号',
+        },
+        params: { n: world.missing.length - unnamed },
+      },
+      { en: 'whether one of them is the late rank', zh: '慢卡是否在其中' },
+      {
+        en: 'upload the `*_ascend_pt` folder of every rank as a whole, `profiler_info_*.json` included',
+        zh: '完整上传每张卡的 `*_ascend_pt` 目录，包括 `profiler_info_*.json`',
+      },
+    );
+  } else if (world.missing.length > 0) {
+    add(
+      {
+        text: {
+          en: world.missing.length === 1 ? 'rank {ranks:ranks}: no files' : 'ranks {ranks:ranks}: no files',
+          zh: '卡 {ranks:ranks}：没有文件',
+        },
         params: { ranks: world.missing.slice(0, 256) },
       },
       { en: 'whether one of them is the late rank', zh: '慢卡是否在其中' },
@@ -674,7 +715,10 @@ function missingSection(job: JobFacts, lang: Lang): Report['missing'] {
         params: { ranks: noKernels },
       },
       { en: 'operator types, shapes, formats', zh: '算子类型、shape 与格式' },
-      { en: 'capture again over more steps; parsing again does not bring it back', zh: '采集更多迭代；重新解析无法补回' },
+      {
+        en: 'upload it if the capture has one; if not, capture again over more steps: parsing again does not bring it back',
+        zh: '采集目录中有该文件则上传；没有则采集更多迭代：重新解析无法补回',
+      },
     );
   }
   if (steps.basis !== 'device-span' && steps.usedIndex.length === 1) {
@@ -761,13 +805,15 @@ function verdictOf(report: Report, causes: number, job: JobFacts): Report['verdi
   const [unit, unitZh] = job.steps.basis === 'device-span' ? ['device span', '设备侧跨度'] : ['step', '迭代'];
   const zh = report.lang === 'zh';
   const step = report.job.stepTimeMs;
-  const partial = report.job.missingRanks.length > 0 || ranksMissing;
+  const partial = job.world.missing.length > 0 || ranksMissing;
   const size = report.job.worldSize;
-  const present = report.job.ranks.length;
+  const present = job.ranks.length;
   if (step === null) {
     return {
       outcome: 'no-data',
-      text: zh ? '没有读到迭代耗时，无法给出结论' : 'No step time could be read, so nothing can be said about the cost of a step',
+      text: zh
+        ? '没有读到迭代耗时，无法给出结论。上传同一次采集的 `trace_view.json` 与 `kernel_details.csv`。'
+        : 'No step time could be read, so nothing can be said about the cost of a step. Upload `trace_view.json` and `kernel_details.csv` of the same capture.',
     };
   }
   if (silent?.outcome === 'no-data') return { outcome: 'no-data', text: silent.text[report.lang] };

@@ -309,7 +309,8 @@ export default defineRule({
       // Batches of unequal length make a rank the latest in most of a few steps by chance.
       .filter((j) => j.reason !== 'more-work' || j.culprit!.steps >= steps);
     const slowCards = job.ranks.map((_, r) => r).filter((r) => slowness(job, r) > 1 && !judged.some((j) => j.rank === r));
-    if (split !== null && split.stages.length > 1) judged.push(...slowCards.map((r) => judge(job, r, null, late.causedMs[r]!)));
+    // Where communication sets the pace, computing covers the waits for a slow card, and the step still waits: the replay decides.
+    judged.push(...slowCards.map((r) => judge(job, r, null, late.causedMs[r]!)));
     const own = (['device', 'more-work', 'host'] as const)
       .map((reason) => findingFor(reason))
       .filter((finding): finding is RawFinding => finding !== null);
