@@ -35,10 +35,13 @@ export function chooseCapture(all: readonly RankFacts[]): Chosen {
   const [best, ...others] = captures;
   if (best === undefined) return { ranks: [], inputs: [], notes: [] };
   const notes: Message[] = [];
-  const { kept, dropped } = newestPerRank(best.ranks, notes);
+  const { kept: newest, dropped } = newestPerRank(best.ranks, notes);
+  const [own, ...strangers] = runsOf(newest);
+  const kept = own?.ranks ?? [];
+  others.push(...strangers);
   const apart = kept.filter((r) => isComplete(r) && !sharesSteps(r, kept[0]!));
   if (apart.length > 0) notes.push(otherSteps(apart));
-  if (others.length > 0) notes.unshift(othersNote(best, others));
+  if (others.length > 0) notes.unshift(othersNote(strangers.length > 0 ? own! : best, others));
   const inputs = [
     ...dropped.flatMap((r) => ignored(r, { text: OLDER })),
     ...others.flatMap((c) => c.ranks.flatMap((r) => ignored(r, { text: OTHER, params: { folder: c.folder } }))),
@@ -87,6 +90,25 @@ function together(ranks: readonly RankFacts[]): RankFacts[][] {
   return parts;
 }
 
+/** Ranks that were uploaded as those of one job: some that no collective joins and that were recorded one after the other are of another run. */
+function runsOf(ranks: readonly RankFacts[]): Capture[] {
+  const runs: RankFacts[][] = [];
+  for (const rank of ranks) {
+    const keys = new Set(rank.collectives.map((c) => c.key));
+    const home = runs.find((run) => run.some((other) => !areApart(rank, other) || other.collectives.some((c) => keys.has(c.key))));
+    if (home === undefined) runs.push([rank]);
+    else home.push(rank);
+  }
+  return runs.map((own) => ({ folder: own[0]!.folder, ranks: own })).sort((a, b) => compare(worth(b), worth(a)));
+}
+
+/** Both take part in collectives, and the recording of one ended before that of the other began. */
+function areApart(a: RankFacts, b: RankFacts): boolean {
+  const [first, second] = [span(a), span(b)];
+  if (a.collectives.length === 0 || b.collectives.length === 0 || first === null || second === null) return false;
+  return first[0] > second[1] + CLOCKS_APART || second[0] > first[1] + CLOCKS_APART;
+}
+
 /** Of two ranks that are known nothing is asked. */
 function meet(a: RankFacts, b: RankFacts): boolean {
   if (a.rank !== null && b.rank !== null) return true;
@@ -94,9 +116,10 @@ function meet(a: RankFacts, b: RankFacts): boolean {
   return first === null || second === null || (first[0] <= second[1] + CLOCKS_APART && second[0] <= first[1] + CLOCKS_APART);
 }
 
-/** First and last moment of the steps, else of the device, us since the epoch; null when nothing has a place. */
+/** First and last moment of the steps, else of the device or its collectives, us since the epoch; null when nothing has a place. */
 function span(rank: RankFacts): readonly [number, number] | null {
-  const placed = rank.steps.filter((s) => s.end > s.start);
+  const marked = rank.steps.filter((s) => s.end > s.start);
+  const placed = marked.length > 0 || rank.tape !== null ? marked : rank.collectives.filter((c) => c.end > c.start);
   const busy = rank.tape?.busy;
   if (placed.length === 0 && (busy === undefined || busy.start.length === 0)) return null;
   const start = placed.length > 0 ? Math.min(...placed.map((s) => s.start)) : busy!.start[0]!;

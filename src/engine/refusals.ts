@@ -51,6 +51,10 @@ export function unreadable(ranks: readonly RankFacts[], raw: readonly RawCapture
     en: 'missing kernel data: the host sent work to the card, but not one kernel is here; capture again over more steps, parsing again does not bring it back',
     zh: '缺少 kernel 数据：Host 已向 NPU 下发任务，但没有任何 kernel；采集更多迭代，重新解析无法补回',
   };
+  const alone: L10n = {
+    en: 'only totals of host operators are here; upload `trace_view.json` and `kernel_details.csv` of the same capture',
+    zh: '只有 Host 算子汇总；请上传同一次采集的 `trace_view.json` 与 `kernel_details.csv`',
+  };
   const totals: L10n = {
     en: 'operator totals alone have no times; upload `kernel_details.csv` or `trace_view.json` of the same capture',
     zh: '只有算子汇总，没有时间；请上传同一次采集的 `kernel_details.csv` 或 `trace_view.json`',
@@ -60,10 +64,14 @@ export function unreadable(ranks: readonly RankFacts[], raw: readonly RawCapture
     zh: '没有含数据的 trace、kernel 或迭代表；请以 Level1 重新采集，并完整上传 ASCEND_PROFILER_OUTPUT',
   };
   const damaged = inputs.find((i) => i.status === 'refused' && i.kind !== 'kernels' && i.kind !== 'step times');
-  if (damaged?.note == null && ranks.some((r) => r.hostOps.length > 0))
-    return new AdviseError('no-profile', what, ranks.some(sentToCard) ? lost : onCpu);
+  const isCut = ranks.some((r) => r.damage.length > 0);
+  if (damaged?.note == null && !isCut && ranks.some((r) => r.hostOps.length > 0)) {
+    // An empty table of kernels tells something, one that was not uploaded tells nothing.
+    const hasTable = inputs.some((i) => i.kind === 'kernels' || i.kind === 'trace');
+    return new AdviseError('no-profile', what, ranks.some(sentToCard) ? lost : hasTable ? onCpu : alone);
+  }
   if (damaged?.note == null && ranks.some((r) => r.opStatistic.length > 0)) return new AdviseError('no-profile', what, totals);
-  const first = damaged ?? inputs.find((i) => i.status === 'refused');
+  const first = damaged ?? inputs.find((i) => i.status === 'refused') ?? inputs.find((i) => i.status === 'partial' && i.kind === 'trace');
   if (first?.note != null) return new AdviseError('no-profile', what, noteOf(first));
   return new AdviseError('no-profile', what, raw.length > 0 ? rawHint(raw, '') : again);
 }

@@ -25,6 +25,7 @@ const SPAN: L10n = {
 };
 
 /** A table that no capture fills. */
+export const LAST_ROW: L10n = { en: 'the last row is cut off', zh: '最后一行不完整' };
 export const FIRST_ROWS: L10n = { en: 'only its first {rows:int} rows are used', zh: '只使用其前 {rows:int} 行' };
 
 /** Says what of the file is used: how many rows, at which rate, and the time they cover. */

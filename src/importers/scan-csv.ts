@@ -19,6 +19,8 @@ export interface CsvRow {
   count: number;
   /** Number of this row in the file; the header is row 1. */
   line: number;
+  /** The file ends within this row: cells that are not whole are left out. */
+  cut: boolean;
 }
 
 export interface CsvResult {
@@ -93,7 +95,7 @@ export async function scanCsv(
   chunks: AsyncIterable<Buffer>,
   onHeader: (header: string[]) => ((row: CsvRow) => void) | null,
 ): Promise<CsvResult> {
-  const row: CsvRow = { buf: Buffer.alloc(0), cells: new Int32Array(MAX_COLUMNS * 2), count: 0, line: 0 };
+  const row: CsvRow = { buf: Buffer.alloc(0), cells: new Int32Array(MAX_COLUMNS * 2), count: 0, line: 0, cut: false };
   const result: CsvResult = { rows: 0, bytes: 0, header: [], truncated: false };
   let onRow: ((row: CsvRow) => void) | null | undefined;
 
@@ -158,6 +160,11 @@ export async function scanCsv(
           if (onRow === null) return buf.length;
         } else if (onRow !== null) {
           result.rows++;
+          if (final && next === buf.length && buf[next - 1] !== 10 && row.count < result.header.length) {
+            row.cut = true;
+            row.count--;
+            result.truncated = true;
+          }
           onRow(row);
         }
       }

@@ -15,6 +15,8 @@ export interface StepTraceResult {
   readonly negative: string | null;
   /** Rows used when there are more; null when all are. */
   readonly limited: number | null;
+  /** Row within which the file ends; it is not used. */
+  readonly cutAt: number | null;
 }
 
 /** step_trace_time.csv and the cluster's copy of it; the unit is µs although the header does not say so. */
@@ -24,6 +26,7 @@ export async function scanStepTrace(
 ): Promise<StepTraceResult> {
   let negative: string | null = null;
   let rows = 0;
+  let cutAt: number | null = null;
   await scanCsv(chunks, (header) => {
     const column = (name: string): number => findColumn(header, name);
     const c = {
@@ -42,7 +45,9 @@ export async function scanStepTrace(
     };
     if (c.computing < 0 || c.exposed < 0 || c.free < 0) return null;
     return (row) => {
-      if (rows++ >= MAX_ROWS) return;
+      // The times of a step only make sense together.
+      if (row.cut) cutAt = row.line;
+      if (row.cut || rows++ >= MAX_ROWS) return;
       const ms = (at: number): number => {
         const us = cellNumber(row, at) ?? Number.NaN;
         if (us >= 0) return us / 1000;
@@ -69,5 +74,5 @@ export async function scanStepTrace(
       );
     };
   });
-  return { negative, limited: rows > MAX_ROWS ? MAX_ROWS : null };
+  return { negative, limited: rows > MAX_ROWS ? MAX_ROWS : null, cutAt };
 }

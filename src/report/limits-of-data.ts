@@ -21,7 +21,9 @@ export function silence(job: JobFacts): Silence | null {
   const kernels = ranks.map((r) => r.tape?.kind.reduce((n, kind) => n + (kind === COMPUTE ? 1 : 0), 0) ?? 0);
   const hostOps = ranks.some((r) => r.capabilities.has('host-ops') || r.hostOps.length > 0);
   const tables = ranks.some((r) => r.steps.some((s) => s.breakdown.computingMs > 0));
+  const isCut = ranks.some((r) => r.damage.length > 0);
   if (kernels.every((n) => n === 0) && !tables) {
+    if (isCut) return { outcome: 'no-data', text: CUT };
     if (ranks.some(sentToCard)) return { outcome: 'no-data', text: MISSING_KERNELS };
     if (hostOps) return { outcome: 'no-data', text: ON_CPU };
     return { outcome: 'no-data', text: NO_KERNEL };
@@ -30,6 +32,7 @@ export function silence(job: JobFacts): Silence | null {
   const busy = Math.max(...ranks.map((r) => r.tape?.busy.end.reduce((sum, end, i) => sum + end - r.tape!.busy.start[i]!, 0) ?? 0));
   if (kernels.some((n) => n > 0) && Math.max(...kernels) < FEW_KERNELS && busy < IDLE_SHARE * spanNs)
     return { outcome: 'no-data', text: NO_WORK };
+  if (isCut) return { outcome: 'incomplete', text: CUT };
   if (ranks.every((r) => r.tape === null)) return { outcome: 'incomplete', text: TABLES_ONLY };
   if (!ranks.some((r) => r.capabilities.has('launches'))) return { outcome: 'incomplete', text: DEVICE_ONLY };
   if (!hostOps) return { outcome: 'incomplete', text: NO_HOST_OPS };
@@ -51,6 +54,10 @@ const NO_KERNEL: L10n = {
 const NO_WORK: L10n = {
   en: 'The captured window held no model work: the device ran only a few kernels. Capture again while the job is busy.',
   zh: '采集窗口内没有模型任务：设备只执行了少量 kernel。在作业繁忙时重新采集。',
+};
+const CUT: L10n = {
+  en: 'A part of the profile is cut off, so finding no cause proves nothing. Parse the capture again with `analyse()` and upload whole files.',
+  zh: 'profile 的一部分被截断，因此未发现原因不能说明没有问题。用 `analyse()` 重新解析采集数据，并上传完整文件。',
 };
 const TABLES_ONLY: L10n = {
   en: 'Only step times were recorded: where the time goes is known, not why. Upload `trace_view.json` and `kernel_details.csv`.',

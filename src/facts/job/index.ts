@@ -3,6 +3,7 @@ import type { RankFacts } from '../../model/facts.ts';
 import { buildReplay, type Rendezvous, type ReplayModel } from '../../replay/replay.ts';
 import { type Batch, batchOf, type GivenBatch } from './batch.ts';
 import { type Arrival, alignClocks, arrivals, type Clock, type Match, matchCollectives } from './collectives.ts';
+import { medianOfUsed } from './per-step.ts';
 import { type JobSteps, jobSteps } from './steps.ts';
 import { type World, world } from './world.ts';
 
@@ -34,6 +35,8 @@ export interface Given {
 
 /** A replay further off than this is not used for savings. */
 const MAX_REPLAY_ERROR = 0.05;
+/** Collectives of ranks that are not here matter from this share of the step on. */
+const MIN_ABSENT_SHARE = 0.05;
 
 /** `otherRanks`: ranks known to belong to the job of which there are no facts. */
 export function jobFacts(ranks: readonly RankFacts[], otherRanks: readonly number[] = [], given: Given = {}): JobFacts {
@@ -85,7 +88,8 @@ export function jobFacts(ranks: readonly RankFacts[], otherRanks: readonly numbe
       if (job.world.complete === false || (job.world.complete === null && job.matches.some((m) => m.complete === false)))
         return { model: null, why: 'ranks-missing' as const };
       // Nobody says how many ranks there are, and the collectives last longer than their transfer: some may be missing.
-      if (job.world.complete === null && job.absentWaitMs > 0.05 * (job.steps.stepTimeMs ?? Number.POSITIVE_INFINITY))
+      const negligible = MIN_ABSENT_SHARE * (job.steps.stepTimeMs ?? Number.POSITIVE_INFINITY);
+      if (job.world.complete === null && Math.max(job.absentWaitMs, unsharedMs(job)) > negligible)
         return { model: null, why: 'ranks-missing' as const };
       if (!job.clock.usable) return { model: null, why: 'clock' as const };
       if (ranks.some((r) => r.tape === null)) return { model: null, why: 'no-launches' as const };
@@ -140,6 +144,18 @@ function longestAbsentWait(job: JobFacts): number {
     longest = Math.max(longest, arrival.body / 1e6 - transit);
   }
   return longest;
+}
+
+/** Exposed communication, ms per step, when no two ranks here share a call: whoever takes part in it is not here. */
+function unsharedMs(job: JobFacts): number {
+  if (job.matches.length === 0 || job.matches.some((m) => m.ranks.length > 1)) return 0;
+  const exposed = job.ranks.map((rank) =>
+    medianOfUsed(
+      job,
+      rank.steps.map((s) => s.breakdown.exposedMs),
+    ),
+  );
+  return Math.max(0, ...exposed.filter((ms) => !Number.isNaN(ms)));
 }
 
 function typicalBody(job: JobFacts, op: string): number {

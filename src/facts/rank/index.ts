@@ -16,6 +16,7 @@ import { castFacts } from './casts.ts';
 import { chainFacts } from './chains.ts';
 import { collectiveFacts } from './collectives.ts';
 import { compileFacts } from './compile.ts';
+import { timelineOf, withoutSplit } from './cut-timeline.ts';
 import { hostOperators } from './enclosing.ts';
 import { fragmentFacts } from './fragments.ts';
 import { fastSpans, frequencyFacts } from './frequency.ts';
@@ -37,10 +38,13 @@ import { waitTotals } from './waits.ts';
 import { type StepWindow, stepWindows } from './windows.ts';
 
 const MAX_TYPES = 200;
+const NO_WAITS: Tape['syncs'] = { start: new Float64Array(0), end: new Float64Array(0), site: new Int32Array(0) };
 
 /** Tier one: reduces the tables of one rank to its facts. Pure; the capture can be dropped afterwards. */
-export function rankFacts(capture: RankCapture): RankFacts {
-  const windows = stepWindows(capture);
+export function rankFacts(whole: RankCapture): RankFacts {
+  const windows = stepWindows(whole);
+  const timeline = timelineOf(whole, windows, whole.trace?.truncated === true ? buildTape(whole, windows, NO_WAITS) : null);
+  const { capture } = timeline;
   const operators = hostOperators(capture);
   const syncs = hostSyncs(capture, operators);
   const rawTape = buildTape(capture, windows, syncs);
@@ -53,10 +57,13 @@ export function rankFacts(capture: RankCapture): RankFacts {
   const loader = loaderFacts(capture, windows, subtract(idle, collected), launchOfTaskAt(tape));
   const compile = compileFacts(capture, windows, idle, capture.trace === null ? () => -1 : frameFinder(capture));
   const account =
-    tape === null || windows.length === 0 ? null : hostAndIdle({ capture, windows, tape, idle, operators, syncs, loader, compile });
+    tape === null || windows.length === 0 || timeline.state === 'unknown'
+      ? null
+      : hostAndIdle({ capture, windows, tape, idle, operators, syncs, loader, compile });
   // Without step marks there is no account: the recorded causes by themselves.
   const owned = account?.notLaunching ?? heldUp({ loader, compile, tape, host: null });
-  const steps = stepFacts(capture, windows, tape);
+  const split = stepFacts(capture, windows, tape);
+  const steps = timeline.state === 'unknown' ? withoutSplit(split, capture.files.steps) : split;
   const phases = phaseFacts(capture, windows);
   const layout = layoutFacts(capture, windows, tape);
   const kernelWork = kernelWorkOf(capture, windows, tape, steps, phases, layout);

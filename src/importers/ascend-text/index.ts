@@ -12,7 +12,7 @@ import type {
 import type { L10n, Message } from '../../model/lang.ts';
 import { reasonParams } from '../../sources/reason.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
-import { FIRST_ROWS, sampleNote } from '../capture-limit.ts';
+import { FIRST_ROWS, LAST_ROW, sampleNote } from '../capture-limit.ts';
 import { createMemoryRecorder, type MemoryRecorder } from '../memory-recorder.ts';
 import { DEVICE_INFO, INFO, leaf, OLDER, type RankFolder, rankFromFolder } from '../rank-folders.ts';
 import { firstCommunicationUs, linkSummary, readCommunication, readLinks, readPackets } from '../read-communication.ts';
@@ -86,10 +86,12 @@ const NOTE = {
     en: '{file:code} ends within row {row:int}: what came later is unknown',
     zh: '{file:code} 在第 {row:int} 行中断：之后的内容未知',
   },
-  lastRow: { en: 'the last row is cut off', zh: '最后一行不完整' },
   noHitRate: { en: 'holds no hit rate', zh: '没有命中率' },
   noRow: { en: 'no row could be read', zh: '没有可读取的行' },
-  unreadable: { en: 'could not be read: {why:code}', zh: '无法读取：{whyZh:code}' },
+  unreadable: {
+    en: 'could not be read: {why:code}; if the file is cut, parse the capture again with `analyse()` or upload it again',
+    zh: '无法读取：{whyZh:code}；若文件不完整，请重新执行 `analyse()` 或重新上传',
+  },
 } as const;
 
 const LFS = 'version https://git-lfs.github.com/spec/';
@@ -227,7 +229,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         if (read === null) record('refused', 'kernels', NOTE.noKernel);
         else {
           kernels = read.table;
-          record(read.truncated ? 'partial' : 'used', 'kernels', read.truncated ? NOTE.lastRow : null);
+          record(read.truncated ? 'partial' : 'used', 'kernels', read.truncated ? LAST_ROW : null);
           if (read.truncated) damage.push({ text: NOTE.endsInRow, params: { file: leaf(entry.path), row: read.table.line.at(-1) ?? 0 } });
         }
       } else if (name === 'l2_cache.csv') {
@@ -236,13 +238,15 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
         else record(l2.known > 0 ? 'used' : 'ignored', 'L2 cache', l2.known > 0 ? null : NOTE.noHitRate);
       } else if (name === 'step_trace_time.csv') {
         const rows: StepTraceRow[] = [];
-        const { negative, limited } = await scanStepTrace(track.open(), (row, { type }) => {
+        const { negative, limited, cutAt } = await scanStepTrace(track.open(), (row, { type }) => {
           if (type !== 'stage') rows.push(row);
         });
         stepTrace = rows;
-        if (negative !== null) record('partial', 'step times', NOTE.negative, { column: negative });
+        if (cutAt !== null) damage.push({ text: NOTE.endsInRow, params: { file: leaf(entry.path), row: cutAt } });
+        if (cutAt !== null && rows.length > 0) record('partial', 'step times', LAST_ROW);
+        else if (negative !== null) record('partial', 'step times', NOTE.negative, { column: negative });
         else if (limited !== null) record('partial', 'step times', FIRST_ROWS, { rows: limited });
-        else record(rows.length > 0 ? 'used' : 'refused', 'step times', rows.length > 0 ? null : NOTE.noRow);
+        else record(rows.length > 0 ? 'used' : 'refused', 'step times', rows.length > 0 ? null : cutAt === null ? NOTE.noRow : LAST_ROW);
       } else if (name === 'op_statistic.csv') {
         operators = await readOperators(track.open(), folder.device ?? null);
         record('used', 'operator totals', null);

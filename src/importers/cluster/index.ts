@@ -3,7 +3,7 @@ import type { CollectiveRecord, GroupInfo, InputRecord, RankCapture, StepTraceRo
 import type { L10n, Message } from '../../model/lang.ts';
 import { reasonParams } from '../../sources/reason.ts';
 import { type ProfileEntry, readWhole } from '../../sources/source.ts';
-import { FIRST_ROWS } from '../capture-limit.ts';
+import { FIRST_ROWS, LAST_ROW } from '../capture-limit.ts';
 import { withDatabase } from '../database.ts';
 import { leaf } from '../rank-folders.ts';
 import { firstCommunicationUs, linkSummary, readCommunication, readMatrix, readPackets } from '../read-communication.ts';
@@ -80,7 +80,7 @@ export async function readCluster(cluster: ClusterFolder): Promise<{ captures: R
     try {
       switch (leaf(entry.path)) {
         case STEPS: {
-          const { negative, limited } = await scanStepTrace(
+          const { negative, limited, cutAt } = await scanStepTrace(
             asUtf8(entry.open(), () => {}),
             (row, { type, index }) => {
               const rank = type === 'stage' || index === null || !/^\d{1,7}$/.test(index) ? null : Number(index);
@@ -91,6 +91,7 @@ export async function readCluster(cluster: ClusterFolder): Promise<{ captures: R
             },
           );
           if (steps.size === 0) record('refused', 'cluster step times', NOTE.noRank);
+          else if (cutAt !== null) record('partial', 'cluster step times', LAST_ROW);
           else if (limited !== null) record('partial', 'cluster step times', FIRST_ROWS, { rows: limited });
           else
             record(negative === null ? 'used' : 'partial', 'cluster step times', negative === null ? null : NOTE.negative, {

@@ -209,13 +209,19 @@ export default defineRule({
     );
     if (split === null && uneven !== null && uneven.excessMs >= EXPLAINING * caused) return unevenBatches(uneven);
     const pauses = hostPauses(job);
+    const oneStep = job.steps.usedIndex.length < 2;
     return {
       outcome: 'findings',
       findings: [
         {
           ...common,
           title: {
-            text: { en: 'Ranks wait {ms:ms} per step for changing late-comers', zh: '最晚到达的卡不固定，每迭代等待 {ms:ms}' },
+            text: oneStep
+              ? {
+                  en: 'Ranks wait {ms:ms} for each other in the one step that was captured',
+                  zh: '在唯一采集到的迭代中，各卡互相等待 {ms:ms}',
+                }
+              : { en: 'Ranks wait {ms:ms} per step for changing late-comers', zh: '最晚到达的卡不固定，每迭代等待 {ms:ms}' },
             params: { ms: caused },
           },
           ranks: [],
@@ -223,10 +229,15 @@ export default defineRule({
           evidence,
           caveats: [
             {
-              text: {
-                en: 'another rank is late in each step, which points to host noise rather than a card',
-                zh: '每个迭代迟到的卡不同，更像 Host 抖动而不是某张卡的问题',
-              },
+              text: oneStep
+                ? {
+                    en: 'no rank is the last at most collectives, and whether the same ones are late in other steps is not known',
+                    zh: '没有一张卡在多数集合通信中最晚，其他迭代是否也是这些卡迟到无法得知',
+                  }
+                : {
+                    en: 'another rank is late in each step, which points to host noise rather than a card',
+                    zh: '每个迭代迟到的卡不同，更像 Host 抖动而不是某张卡的问题',
+                  },
             },
           ],
           removal: pauses.size === 0 ? null : { likely: new Map([...pauses].map(([r, host]) => [r, { host }] as const)) },
@@ -311,15 +322,17 @@ export default defineRule({
         const call = job.ranks[match.ranks[0]!]!.collectives[match.calls[0]!]!;
         first.push({
           message: {
-            text: {
-              en: '{name:code} lasts {body:ms} after the last of the uploaded ranks arrived, {transit:text} of it transfer: ranks that are not here may be later',
-              zh: '{name:code} 在已上传的卡全部到达后仍持续 {body:ms}，其中传输 {transit:text}：未上传的卡可能更晚',
-            },
-            params: {
-              name: call.name,
-              body: longest.body / 1e6,
-              transit: Number.isNaN(call.transitMs) ? '?' : `${call.transitMs.toFixed(1)} ms`,
-            },
+            // Level0 does not tell transfer from waiting.
+            text: Number.isNaN(call.transitMs)
+              ? {
+                  en: '{name:code} lasts {body:ms} after the last of the uploaded ranks arrived, how much of it transfer is not recorded: ranks that are not here may be later',
+                  zh: '{name:code} 在已上传的卡全部到达后仍持续 {body:ms}，其中传输多久没有记录：未上传的卡可能更晚',
+                }
+              : {
+                  en: '{name:code} lasts {body:ms} after the last of the uploaded ranks arrived, {transit:ms} of it transfer: ranks that are not here may be later',
+                  zh: '{name:code} 在已上传的卡全部到达后仍持续 {body:ms}，其中传输 {transit:ms}：未上传的卡可能更晚',
+                },
+            params: { name: call.name, body: longest.body / 1e6, transit: call.transitMs },
           },
           file: Number.isNaN(call.transitMs) ? 'trace_view.json' : 'communication.json',
           rank: longest.last,

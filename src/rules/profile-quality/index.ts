@@ -42,7 +42,16 @@ export default defineRule({
       evidence.push({ message, rank, file });
     };
     const { world } = job;
-    if (world.missing.length > 0) {
+    const unnamed = job.ranks.filter((r) => r.rank === null).length;
+    if (world.missing.length > unnamed && unnamed > 0) {
+      add('ranks', {
+        text: {
+          en: '{n:int} ranks are missing, and the files that are here do not say their rank',
+          zh: '缺少 {n:int} 张卡，已有文件也没有记录卡号',
+        },
+        params: { n: world.missing.length - unnamed },
+      });
+    } else if (world.missing.length > 0) {
       add('ranks', {
         text:
           world.size === null
@@ -52,16 +61,32 @@ export default defineRule({
       });
     } else if (world.complete === null && job.noReplay === 'ranks-missing') {
       const first = [...job.arrivals].sort((a, b) => b.body - a.body)[0];
-      add('ranks', {
-        text: {
-          en: 'the number of ranks is not recorded, and {name:code} lasts on for {body:ms} after the last uploaded rank arrived: ranks may be missing',
-          zh: '没有记录总卡数，且 {name:code} 在最后一张已上传的卡到达后仍持续 {body:ms}：可能缺少部分卡',
-        },
-        params: {
-          name: first === undefined ? '' : job.ranks[first.ranks[0]!]!.collectives[job.matches[first.match]!.calls[0]!]!.name,
-          body: first === undefined ? 0 : first.body / 1e6,
-        },
-      });
+      add(
+        'ranks',
+        first === undefined
+          ? {
+              text:
+                job.ranks.length === 1
+                  ? {
+                      en: 'the number of ranks is not recorded, and this one communicates with others: ranks are missing',
+                      zh: '没有记录总卡数，而这张卡与其他卡通信：缺少部分卡',
+                    }
+                  : {
+                      en: 'no two ranks here take part in the same collective: those they communicate with are missing',
+                      zh: '这里没有两张卡参与同一次集合通信：缺少与它们通信的卡',
+                    },
+            }
+          : {
+              text: {
+                en: 'the number of ranks is not recorded, and {name:code} lasts on for {body:ms} after the last uploaded rank arrived: ranks may be missing',
+                zh: '没有记录总卡数，且 {name:code} 在最后一张已上传的卡到达后仍持续 {body:ms}：可能缺少部分卡',
+              },
+              params: {
+                name: job.ranks[first.ranks[0]!]!.collectives[job.matches[first.match]!.calls[0]!]!.name,
+                body: first.body / 1e6,
+              },
+            },
+      );
     }
     if (job.steps.usedIndex.length < options.minSteps) {
       add('steps', {
