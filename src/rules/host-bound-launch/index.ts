@@ -1,3 +1,4 @@
+import { ranksAbove } from '../../facts/job/culprits.ts';
 import { biasCaveat, launchStretches, quoted } from '../../facts/job/host-time.ts';
 import type { JobFacts } from '../../facts/job/index.ts';
 import { launchGaps } from '../../facts/job/launch-gaps.ts';
@@ -174,7 +175,7 @@ export default defineRule({
       );
     });
     const floor = Math.max(options.minShare * step, options.minMs);
-    const above = job.ranks.map((_, i) => i).filter((i) => late[i]! >= floor);
+    const above = ranksAbove(late, floor);
     const others = job.ranks.filter((_, i) => !above.includes(i)).map((r) => r.tape?.launchInterval ?? Number.NaN);
     const fastest = Math.min(...others.filter((v) => !Number.isNaN(v)));
     const ranks = above.filter((i) => !(job.ranks[i]!.tape!.launchInterval > SLOW_HOST * fastest));
