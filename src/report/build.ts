@@ -829,6 +829,14 @@ function verdictOf(report: Report, causes: number, job: JobFacts): Report['verdi
       : `${silent.text.en} The ${unit} is ${formatTime(step)}${ofRanks}.${note}`;
     return { outcome: silent.outcome, text };
   }
+  const failed = report.checked.filter((c) => c.outcome === 'error').map((c) => c.rule);
+  if (causes === 0 && failed.length > 0) {
+    const rules = failed.map((rule) => `\`${rule}\``).join(zh ? '、' : ', ');
+    const text = zh
+      ? `检查 ${rules} 执行出错，因此未发现原因不能说明没有问题。${unitZh} ${formatTime(step)}${ofRanks}。${note}`
+      : `${failed.length === 1 ? 'A check' : `${failed.length} checks`} ended with an error (${rules}), so finding no cause proves nothing. The ${unit} is ${formatTime(step)}${ofRanks}.${note}`;
+    return { outcome: 'incomplete', text };
+  }
   if (causes === 0) {
     const warnings = report.findings.filter((f) => f.saving === null && f.symptomOf === null && f.severity !== 'info');
     if (warnings.length > 0) {

@@ -88,6 +88,11 @@ export function tableNotes(job: JobFacts): Message[] {
     exposed: found.exposedMs[1],
     lateComputing: found.computingMs[0],
     computing: found.computingMs[1],
+    ranks: found.alike.map((r) => job.ranks[r]!.rank ?? -1),
+  };
+  const several: L10n = {
+    en: 'Ranks {ranks:ranks} are busy longer than rank {waiting:text}, which waits in {exposed:ms} of exposed communication: computing is {lateComputing:ms} against {computing:ms}, free {lateFree:ms} against {free:ms}. Several ranks alike are no slow card: unequal pipeline stages or batches look like this, and only timelines tell.',
+    zh: '卡 {ranks:ranks} 比卡 {waiting:text} 忙得更久，后者在 {exposed:ms} 的未掩盖通信中等待：计算 {lateComputing:ms}，对比 {computing:ms}；空闲 {lateFree:ms}，对比 {free:ms}。多张卡一致变慢不是慢卡：更像流水线 Stage 或 batch 不均，只有时间线能区分。',
   };
   const host: L10n = {
     en: 'Rank {late:text} is late because of its host: computing is equal ({lateComputing:ms}, {computing:ms}), free is {lateFree:ms} ({lateShare:pct}) against {free:ms} ({share:pct}). Rank {waiting:text} waits for it in {exposed:ms} of exposed communication against {lateExposed:ms}.',
@@ -97,7 +102,7 @@ export function tableNotes(job: JobFacts): Message[] {
     en: 'Rank {late:text} is late: it computes {lateComputing:ms} against {computing:ms} and is free for {lateFree:ms} against {free:ms}. Rank {waiting:text} waits for it in {exposed:ms} of exposed communication against {lateExposed:ms}.',
     zh: '卡 {late:text} 最晚：计算 {lateComputing:ms}，对比 {computing:ms}；空闲 {lateFree:ms}，对比 {free:ms}。卡 {waiting:text} 等待它，未掩盖通信 {exposed:ms}，对比 {lateExposed:ms}。',
   };
-  return [{ text: found.sameComputing ? host : work, params }];
+  return [{ text: found.alike.length > 1 ? several : found.sameComputing ? host : work, params }];
 }
 
 /** Ranks with less than this between them are alike. */

@@ -14,12 +14,16 @@ export interface TableLateness {
   readonly spanMs: readonly [number, number];
   /** The kernels of the late rank take as long as those of the other: its host is what differs. */
   readonly sameComputing: boolean;
+  /** Ranks that are as late as `late`, itself among them: several are no slow card, but a stage or a batch. */
+  readonly alike: readonly number[];
 }
 
 const SAME = 0.05;
 const LEAST_SHARE = 0.02;
 /** The other's wait must account for this part of the difference. */
 const EXPLAINED = 0.5;
+/** Ranks nearer to the latest than to the one that waits are late like it. */
+const ALIKE = 0.5;
 
 /** Only for jobs without timelines: with them, arrivals at the same collective tell more. */
 export function tableLateness(job: JobFacts): TableLateness | null {
@@ -50,6 +54,7 @@ export function tableLateness(job: JobFacts): TableLateness | null {
     exposedMs: pair(exposed),
     freeMs: pair(free),
     spanMs: pair(span),
+    alike: own.flatMap((ms, r) => (ms > own[late]! - ALIKE * excess ? [r] : [])),
     sameComputing: computing[late]! <= (1 + SAME) * computing[waiting]!,
   };
 }
