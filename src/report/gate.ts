@@ -47,6 +47,16 @@ function judge(report: Report, gate: GateConfig): Gate {
   /** What a limit could not be held against. It keeps the gate from passing, not from failing by another limit. */
   const unknown: string[] = [];
 
+  // With a part of the job missing nothing can be priced, and what cannot be priced can be over no limit.
+  if (report.verdict.outcome === 'incomplete' && counted.length === 0 && hasLimitOnCauses(gate)) {
+    unknown.push(
+      say(
+        'the profile is incomplete, so what its causes cost is not known; `missing` says what to upload',
+        'profile 不完整，无法得知各原因的代价；`missing` 中列出需要上传的内容',
+      ),
+    );
+  }
+
   if (gate.severity !== undefined) {
     const limit = gate.severity;
     for (const finding of counted) {
@@ -99,12 +109,15 @@ function judge(report: Report, gate: GateConfig): Gate {
   if (regression?.over === null) unknown.push(regression.text);
   if (because.length > 0) return { outcome: 'fail', because, limits };
   if (unknown.length > 0) return { outcome: 'neutral', because: unknown };
-  if (regression !== null && gate.severity === undefined && gate.total_saving === undefined && gate.rules === undefined)
-    return { outcome: 'pass', because: [regression.text] };
+  if (regression !== null && !hasLimitOnCauses(gate)) return { outcome: 'pass', because: [regression.text] };
   return {
     outcome: 'pass',
     because: [say('no cause with a known saving is over the limit', '没有可量化的原因超过上限')],
   };
+}
+
+function hasLimitOnCauses(gate: GateConfig): boolean {
+  return gate.severity !== undefined || gate.total_saving !== undefined || gate.rules !== undefined;
 }
 
 /** Findings of named rules, however small. A rule that could not be checked is not taken for one that found nothing. */

@@ -113,6 +113,22 @@ describe('the gate', () => {
     expect(evaluateGate(report([], { outcome: 'no-data' }), { severity: 'high' })?.outcome).toBe('neutral');
     expect(evaluateGate(report([], { step: null }), { total_saving: { share: 0.1 } })?.outcome).toBe('neutral');
   });
+
+  it.each<[string, Finding[], 'pass' | 'neutral' | 'fail']>([
+    ['no cause can be priced', [finding({ bound: true })], 'neutral'],
+    ['nothing was found', [], 'neutral'],
+    ['one is priced and over the limit', [finding({})], 'fail'],
+    ['one is priced and below the limit', [finding({ severity: 'medium' })], 'pass'],
+  ])('with a part of the job missing: %s', (_, findings, outcome) => {
+    const judged = evaluateGate(report(findings, { outcome: 'incomplete' }), { severity: 'high' });
+    expect(judged?.outcome).toBe(outcome);
+    if (outcome === 'neutral') expect(judged?.because).toEqual([expect.stringMatching(/incomplete.*what to upload/)]);
+  });
+
+  it('a limit on the regression alone does not need prices', () => {
+    const of = { ...report([], { outcome: 'incomplete' }), comparison: comparison('en', { verdict: 'noise' }) };
+    expect(evaluateGate(of, { regression: { share: 0.05 } })?.outcome).toBe('pass');
+  });
 });
 
 describe('the gate of an attached profile', () => {
