@@ -49,6 +49,22 @@ describe('direction', () => {
   });
 });
 
+describe('steps of two lengths that take turns, as of a loader', () => {
+  const base = [43.775, 43.777, 43.802, 43.785, 43.858];
+  const head = [55.184, 49.965, 54.492, 47.72, 55.386];
+  test('each is slower than each of the baseline: a regression, and the interval says by how much at least', () => {
+    const { measure: of, verdict } = measure({ base: [base], head }, { better: 'lower', floor: 1.3 });
+    expect(verdict).toBe('regression');
+    expect(of.interval![0]).toBeCloseTo(47.72 - 43.858, 3);
+    expect(measure({ base: [head], head: base }, { better: 'lower', floor: 1.3 }).verdict).toBe('improvement');
+  });
+
+  test('one of them as fast as the baseline, or four steps only: not told from noise', () => {
+    expect(measure({ base: [base], head: [...head.slice(1), 43.8] }, { better: 'lower', floor: 1.3 }).verdict).toBe('noise');
+    expect(measure({ base: [base.slice(1)], head: head.slice(1) }, { better: 'lower', floor: 1.3 }).verdict).toBe('noise');
+  });
+});
+
 describe('what is not called a change', () => {
   const base = [[100, 100.1, 99.9, 100, 100.1]];
   test('less than the floor, however sure', () => {
