@@ -458,6 +458,8 @@ export const RankFactsSchema = z
           count: Int,
           ns: Num,
           idle: Num,
+          // Not in digests of earlier versions.
+          beside: Num.default(0),
           beforeGraph: Int,
           worst: z.object({ start: Num, end: Num }),
         }),

@@ -607,6 +607,8 @@ export interface WaitTotal {
   readonly ns: number;
   /** Device idle inside the waits. */
   readonly idle: number;
+  /** Of waits for the whole device: time after the last computing in them in which it only copied or communicated. */
+  readonly beside: number;
   /** Waits right before a graph is run. */
   readonly beforeGraph: number;
   /** The wait with most idle time. */

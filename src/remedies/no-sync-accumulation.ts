@@ -8,7 +8,7 @@ import { frameworkOption } from './reading/framework-options.ts';
 import { type Framework, frameworksOf } from './reading/frameworks.ts';
 import { isTrainingFile } from './reading/loaders.ts';
 import { loopAround, NO_UPDATE } from './reading/loops.ts';
-import { count } from './reading/params.ts';
+import { count, flag } from './reading/params.ts';
 import { type Place, placesOf, provenFiles } from './reading/places.ts';
 import { both, filled, listed, prose } from './wording/bilingual.ts';
 import { torchPage } from './wording/documents.ts';
@@ -49,6 +49,10 @@ const FSDP1 = both(
 const DDP = both(
   'Wrap forward and backward of all but the last in `model.no_sync()`.',
   '除最后一个外，把前向和反向都放进 `model.no_sync()`。',
+);
+const SHARDED = both(
+  'Here gradients are reduce-scattered: with FSDP they then stay unsharded between the micro batches and need memory; with `fully_shard` it is `set_requires_gradient_sync(False)`.',
+  '这里的梯度经 reduce-scatter 切分：使用 FSDP 时，micro batch 之间梯度不再切分，占用更多显存；`fully_shard` 对应 `set_requires_gradient_sync(False)`。',
 );
 const PRESENT = both(
   'The source uses `no_sync()` already: check that the forward is inside it too, and that the model is the wrapped one.',
@@ -128,6 +132,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
   const variant = variantOf(frameworks);
   const isPresent = source !== null && usesNoSync(source);
   const isOwned = variant === 'framework' || variant === 'megatron';
+  const isSharded = variant === 'ddp' && flag(context.params, 'sharded') === true;
   const option = variant === 'framework' && source !== null ? frameworkOption(source, 'accumulation') : null;
   const how: Readonly<Record<Variant, L10n | null>> = {
     megatron: MEGATRON,
@@ -155,6 +160,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
     text: prose(
       steps === null ? WHAT : filled(WHAT_COUNTED, { n: steps }),
       how[variant],
+      isSharded ? SHARDED : null,
       variant === 'ddp' ? unknown : null,
       isPresent && !isOwned ? PRESENT : null,
       SAME_RESULT,
@@ -172,7 +178,7 @@ function advise(finding: Parameters<Remedy['advise']>[0], context: RemedyContext
             'Gradient clipping, the scaler and `optimizer.step()` run only after the last micro batch.',
             '梯度裁剪、scaler 与 `optimizer.step()` 只在最后一个 micro batch 之后执行。',
           ),
-      variant === 'ddp' || isOwned ? null : both('Memory has room for the full gradients.', '显存能放下完整的梯度。'),
+      (variant === 'ddp' && !isSharded) || isOwned ? null : both('Memory has room for the full gradients.', '显存能放下完整的梯度。'),
     ),
     references: [torchPage('generated/torch.nn.parallel.DistributedDataParallel.html')],
     edits: [],

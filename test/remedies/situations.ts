@@ -146,7 +146,7 @@ export const PARAMS: Readonly<Record<string, readonly Params[]>> = {
     {},
   ],
   'mindspore-dataset-workers': [{ allRanks: true }, { allRanks: false }, { allRanks: true, hostSaturated: true }, {}],
-  'no-sync-accumulation': [{ microSteps: 4, exposedMs: 60 }, {}],
+  'no-sync-accumulation': [{ microSteps: 4, exposedMs: 60, sharded: false }, { microSteps: 4, exposedMs: 60, sharded: true }, {}],
   'prepare-batch-in-workers': [{ iterator: 'single', operators: 'aten::pad, aten::stack' }, { iterator: 'multi', operators: '' }, {}],
   'remove-sync': [
     { kind: 'item', perStep: 36, beforeGraph: false },

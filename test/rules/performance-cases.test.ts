@@ -208,6 +208,79 @@ describe('A02: a wait before every graph replay (vllm-project/vllm-ascend#10434)
   });
 });
 
+describe('A03: the whole card is waited for where a stream would do (vllm-project/vllm-ascend#6432)', () => {
+  /** Eight decode steps of 10 ms of computing; a transfer on a stream of its own runs on for `transfer` µs; then the host waits by `call`. */
+  function trace(call: string, transfer: number): string {
+    const lane = (pid: number, name: string): object => ({ ph: 'M', name: 'process_name', pid, tid: 0, args: { name } });
+    const events: object[] = [lane(1, 'Python'), lane(2, 'CANN'), lane(3, 'Ascend Hardware')];
+    const add = (name: string, pid: number, tid: number, at: number, dur: number, args = {}): void => {
+      events.push({ ph: 'X', name, pid, tid, ts: ts(at), dur, args });
+    };
+    add('aten::empty', 1, 1, 0, 5);
+    const period = 10_200 + transfer;
+    for (let s = 0; s < 8; s++) {
+      const at = 1_000 + s * period;
+      for (let k = 0; k < 50; k++) add(`${k % 3 === 0 ? 'RmsNorm' : 'MatMulV2'}_${k}`, 3, 7, at + k * 200, 200, { 'Task Type': 'AI_CORE' });
+      if (transfer > 0) add('MEMCPY_ASYNC', 3, 21, at + 2_000, 8_000 + transfer, { 'Task Type': 'SDMA_SQE' });
+      add(`AscendCL@${call}`, 2, 2, at + 100, (call.endsWith('Device') ? transfer : 0) + 9_900);
+    }
+    add('MatMulV2_last', 3, 7, 1_000 + 8 * period, 500, { 'Task Type': 'AI_CORE' });
+    return JSON.stringify(events);
+  }
+
+  test('the wait outlasts the computing by 6 ms of a transfer: how long, and the narrower wait; it is not deleted', async () => {
+    const finding = findingOf(await reportOf({ 'trace_view.json': trace('aclrtSynchronizeDevice', 6_000) }), 'stream-sync')!;
+    expect(finding.evidence[0]!.text).toMatch(
+      /`aclrtSynchronizeDevice` 8 times.*only copied or communicated for 48\.0 ms and computed for the rest/,
+    );
+    expect(finding.recommendations[0]!.text).toMatch(/not for the whole card: `torch\.npu\.current_stream\(\)\.synchronize\(\)`/);
+    expect(finding.caveats.join()).toMatch(/do not just delete it/);
+    expect(finding.saving).toMatchObject({ basis: 'bound', perStepMs: { floor: 0, likely: null } });
+  });
+
+  test.each([
+    ['a wait for a stream does not wait for the transfer', 'aclrtSynchronizeStream', 6_000],
+    ['no transfer outlasts the computing', 'aclrtSynchronizeDevice', 0],
+  ])('%s: the card computes all the while', async (_, call, transfer) => {
+    expect(checkOf(await reportOf({ 'trace_view.json': trace(call, transfer) }), 'stream-sync').outcome).not.toBe('finding');
+  });
+});
+
+describe('A04: a tensor is built on the card from a Python list in each pass (vllm-project/vllm-ascend#5298)', () => {
+  /** Passes that begin with a blocking copy of 1.5 ms, `stack` being the call that asked for it. */
+  function trace(stack: string | null): string {
+    const lane = (pid: number, name: string): object => ({ ph: 'M', name: 'process_name', pid, tid: 0, args: { name } });
+    const events: object[] = [lane(1, 'Python'), lane(2, 'CANN'), lane(3, 'Ascend Hardware')];
+    for (let s = 0; s < 8; s++) {
+      const at = 1_000 + s * 12_000;
+      const args = stack === null ? {} : { 'Call stack': stack };
+      events.push({ ph: 'X', name: 'aten::copy_', pid: 1, tid: 1, ts: ts(at), dur: 1_600, cat: 'cpu_op', args });
+      events.push({ ph: 'X', name: 'AscendCL@aclrtMemcpy', pid: 2, tid: 1, ts: ts(at + 50), dur: 1_500, args: {} });
+      for (let k = 0; k < 50; k++) {
+        const kernelAt = at + 1_700 + k * 200;
+        events.push({ ph: 'X', name: `MatMulV2_${k}`, pid: 3, tid: 7, ts: ts(kernelAt), dur: 200, args: { 'Task Type': 'AI_CORE' } });
+      }
+    }
+    return JSON.stringify(events);
+  }
+
+  test('on the line that the stack names, one copy in its place', async () => {
+    const stack = 'vllm_ascend/spec_decode/mtp.py(212): dummy_run;\r\nvllm_ascend/worker/worker.py(90): execute';
+    const finding = findingOf(await reportOf({ 'trace_view.json': trace(stack) }), 'stream-sync')!;
+    // The first copy comes before any kernel: what the card did then is not known.
+    expect(finding.evidence[0]!.text).toMatch(
+      /`aclrtMemcpy` in `aten::copy_` 8 times.* held the host for 12\.0 ms; the card was idle for 10\.\d ms/,
+    );
+    expect(finding.locations[0]).toMatchObject({ file: 'vllm_ascend/spec_decode/mtp.py', line: 212 });
+    expect(finding.recommendations[0]!.text).toMatch(/on the CPU and send them in one piece with `non_blocking=True`/);
+  });
+
+  test('without stacks the same finding, and no place is made up', async () => {
+    const finding = findingOf(await reportOf({ 'trace_view.json': trace(null) }), 'stream-sync')!;
+    expect(finding.locations).toEqual([]);
+  });
+});
+
 describe('A05: a copy into another order before every batched product (vllm-project/vllm-ascend#16210)', () => {
   /** 25 ms on one rank, 81 layers: 30 µs of AsStrided, a product of 40 µs, 13 µs of Transpose, and the rest. */
   const layers = (copies: number): Row[] =>
@@ -230,6 +303,158 @@ describe('A05: a copy into another order before every batched product (vllm-proj
   test('in some layers only: not one per layer', async () => {
     const finding = findingOf(await reportOf({ 'kernel_details.csv': kernels(layers(70)) }), 'transpose-hotspot')!;
     expect(finding.evidence.map((e) => e.text).join()).not.toMatch(/per layer/);
+  });
+});
+
+describe('A06: the cache is turned after a transfer, layer by layer (vllm-project/vllm-ascend#6366)', () => {
+  const layers = Array.from({ length: 48 }, () => [
+    kernel('PagedCacheLoad', 'AI_VECTOR_CORE', 4, 20),
+    kernel('Transpose', 'AI_VECTOR_CORE', 4, 60),
+    kernel('ReshapeAndCache', 'AI_VECTOR_CORE', 4, 20),
+    kernel('MatMulV3', 'AI_CORE', 4, 300),
+  ]).flat();
+
+  test('once per layer, with what the copies take, and no saving that the kernels do not prove', async () => {
+    const finding = findingOf(await reportOf({ 'kernel_details.csv': kernels(layers) }), 'transpose-hotspot')!;
+    expect(finding.evidence.map((e) => e.text).join(' ')).toMatch(/`Transpose`: 48 kernels, 2\.9 ms/);
+    expect(finding.severity).toBe('info');
+    expect(finding.saving!.perStepMs.ceiling).toBe(0);
+  });
+});
+
+describe('A11: the same operator on the AI CPU and on one vector core (Ascend/pytorch#69)', () => {
+  const COLUMNS = 'Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim';
+  const SHAPES =
+    'aiv_vec_ratio,aiv_mte2_ratio,aiv_mte3_ratio,Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats';
+  const table = (core: string): string => {
+    const products = Array.from({ length: 4 }, (_, i) => [
+      `MatMul_${i},MatMulV3,AI_CORE,${ts(i * 15_010)}\t,5000,0,24,0,0,0,"""4096,4096;4096,4096""",FLOAT;FLOAT,ND;ND,"""4096,4096""",FLOAT,ND`,
+      `Mul_${i},Mul,AI_VECTOR_CORE,${ts(i * 15_010 + 5_001)}\t,5000,0,48,0.3,0.8,0.7,"""4096,4096;4096,4096""",FLOAT;FLOAT,ND;ND,"""4096,4096""",FLOAT,ND`,
+      `Resize_${i},ResizeLinear,${core},${ts(i * 15_010 + 10_002)}\t,4700,0,1,0.2,0.1,0.1,"""1,518,9""",FLOAT,ND,"""1,518,2700""",FLOAT,ND`,
+    ]).flat();
+    return `${COLUMNS},${SHAPES}\n${products.join('\n')}\n`;
+  };
+
+  test.each([
+    ['AI_CPU', 'aicpu-op', 'block-dim'],
+    ['AI_VECTOR_CORE', 'block-dim', 'aicpu-op'],
+  ])('%s: the core decides what is said, not the name', async (core, rule, other) => {
+    const report = await reportOf({ 'kernel_details.csv': table(core) });
+    expect(findingOf(report, rule), checkOf(report, rule).reason).toBeDefined();
+    expect(findingOf(report, other)).toBeUndefined();
+  });
+});
+
+test.each([
+  ['A07', 'bench.txt', 'TTFT 76.51 ms\nTPOT 11.78 ms\n124.08 tok/s\n'],
+  ['A13', 'bench.log', 'TTFT: 3.1 s\nTPOT: 2.67 ms\nNPU utilisation 40-60 %\n'],
+  ['A14', 'throughput.csv', 'framework,tok/s\nvllm-ascend,567\nsglang,244\n'],
+  ['A16', 'trainer.log', 'step:12 - timing_s/step:803.1 - timing_s/update_actor:791.4\n'],
+  ['A17', 'trainer.log', 'step:94 - timing_s/step:43.64 - timing_s/gen:31.27\n'],
+  ['A24', 'report.txt', 'TTFT 79.8\nTPOT 22.59\n'],
+])('%s: figures of a whole run are no profile; what to upload instead, and no guess', async (_, name, text) => {
+  await writeFile(join(dir, name), text);
+  for (const lang of ['en', 'zh'] as const) {
+    const error = await analysed(lang).then(
+      () => null,
+      (e: unknown) => e,
+    );
+    expect(error).toBeInstanceOf(AdviseError);
+    expect((error as AdviseError).hint).toMatch(/`\*_ascend_pt`.*ASCEND_PROFILER_OUTPUT/);
+  }
+});
+
+describe('A16: gradients are reduced after each of M micro-batches (verl-project/verl#6010)', () => {
+  /** One optimizer step of `micro` micro-batches, the last `reduced` of which end with a reduction of 3 ms that nothing covers. */
+  function trace(micro: number, reduced: number): string {
+    const lane = (pid: number, name: string): object => ({ ph: 'M', name: 'process_name', pid, tid: 0, args: { name } });
+    const events: object[] = [lane(1, 'Python'), lane(2, 'CANN'), lane(3, 'Ascend Hardware'), lane(4, 'HCCL')];
+    events.push({ ph: 'M', name: 'thread_name', pid: 4, tid: 0, args: { name: 'Group 0 Communication' } });
+    let id = 0;
+    const flow = (pid: number, tid: number, from: number, to: number): void => {
+      const own = { name: `HostToDevice${++id}`, cat: 'HostToDevice', id: String(id) };
+      events.push({ ph: 's', ...own, pid: 2, tid: 12, ts: ts(from) }, { ph: 'f', bp: 'e', ...own, pid, tid, ts: ts(to) });
+    };
+    const op = (name: string, at: number, dur: number, tid = 1): void => {
+      events.push({ ph: 'X', name, pid: 1, tid, ts: ts(at), dur, cat: 'cpu_op', args: {} });
+    };
+    const period = micro * 13_000 + 2_000;
+    for (let s = 0; s < 4; s++) {
+      const step = 1_000 + s * period;
+      events.push({ ph: 'X', name: `ProfilerStep#${s + 3}`, pid: 1, tid: 1, ts: ts(step), dur: period, cat: 'user_annotation', args: {} });
+      for (let m = 0; m < micro; m++) {
+        const at = step + m * 13_000;
+        op('FullyShardedDataParallel.forward', at + 10, 3_000);
+        op('autograd::engine::evaluate_function: AddmmBackward0', at + 3_100, 6_000, 2);
+        for (let k = 0; k < 40; k++) {
+          const from = at + 300 + k * 240;
+          flow(3, 7, at + 20 + k * 200, from);
+          events.push({ ph: 'X', name: `MatMulV2_${k}`, pid: 3, tid: 7, ts: ts(from), dur: 238, args: { 'Task Type': 'AI_CORE' } });
+        }
+        if (m < micro - reduced) continue;
+        op('c10d::_reduce_scatter_base_', at + 8_000, 100, 2);
+        flow(4, 0, at + 8_050, at + 9_950);
+        events.push({
+          ph: 'X',
+          name: `hcom_reduceScatter__586_${s * micro + m}_1`,
+          pid: 4,
+          tid: 0,
+          ts: ts(at + 9_950),
+          dur: 3_000,
+          args: {},
+        });
+      }
+      op('Optimizer.step#AdamW.step', step + micro * 13_000 + 100, 1_000);
+    }
+    return JSON.stringify(events);
+  }
+
+  test('M, the count and the uncovered time, and what it costs to change it', async () => {
+    const report = await reportOf({ 'trace_view.json': trace(4, 4) });
+    const finding = findingOf(report, 'gradient-sync-per-microstep');
+    expect(finding, checkOf(report, 'gradient-sync-per-microstep').reason).toBeDefined();
+    expect(finding!.evidence.map((e) => e.text).join(' ')).toMatch(/\b4\b/);
+    expect(finding!.recommendations[0]!.text).toMatch(/`no_sync\(\)`|`model\.no_sync\(\)`/);
+    expect(finding!.recommendations[0]!.text).toMatch(
+      /reduce-scattered: with FSDP they then stay unsharded .* need memory; with `fully_shard`/,
+    );
+  });
+
+  test('one reduction for all micro-batches: none', async () => {
+    const report = await reportOf({ 'trace_view.json': trace(4, 1) });
+    expect(findingOf(report, 'gradient-sync-per-microstep')).toBeUndefined();
+  });
+});
+
+describe('A27: the copy that waits is not what is slow (a small CNN, 25 ms on a GPU and 50 ms here)', () => {
+  /** Kernels of 30 µs, launched every 120 µs; each pass ends with a copy to the host that waits for the last of them. */
+  function trace(): string {
+    const lane = (pid: number, name: string): object => ({ ph: 'M', name: 'process_name', pid, tid: 0, args: { name } });
+    const events: object[] = [lane(1, 'Python'), lane(2, 'CANN'), lane(3, 'Ascend Hardware')];
+    for (let s = 0; s < 5; s++) {
+      const step = 1_000 + s * 26_000;
+      events.push({ ph: 'X', name: `ProfilerStep#${s + 3}`, pid: 1, tid: 1, ts: ts(step), dur: 26_000, cat: 'user_annotation', args: {} });
+      for (let k = 0; k < 200; k++) {
+        const at = step + 100 + k * 120;
+        const flow = { name: `HostToDevice${s}_${k}`, cat: 'HostToDevice', id: String(s * 1_000 + k + 1) };
+        events.push({ ph: 'X', name: 'aten::conv2d', pid: 1, tid: 1, ts: ts(at), dur: 110, cat: 'cpu_op', args: {} });
+        events.push(
+          { ph: 's', ...flow, pid: 2, tid: 12, ts: ts(at + 100) },
+          { ph: 'f', bp: 'e', ...flow, pid: 3, tid: 7, ts: ts(at + 115) },
+        );
+        events.push({ ph: 'X', name: `Conv2D_${k}`, pid: 3, tid: 7, ts: ts(at + 115), dur: 30, args: { 'Task Type': 'AI_CORE' } });
+      }
+      events.push({ ph: 'X', name: 'aten::_to_copy', pid: 1, tid: 1, ts: ts(step + 24_110), dur: 300, cat: 'cpu_op', args: {} });
+      events.push({ ph: 'X', name: 'AscendCL@aclrtMemcpy', pid: 2, tid: 1, ts: ts(step + 24_120), dur: 280, args: {} });
+    }
+    return JSON.stringify(events);
+  }
+
+  test('launches are the cause, by far; the copy is none', async () => {
+    const report = await reportOf({ 'trace_view.json': trace() });
+    const finding = report.findings.find((f) => ['host-bound-launch', 'small-op-fragmentation'].includes(f.rule))!;
+    expect(finding.severity).toBe('critical');
+    expect(report.findings.filter((f) => ['stream-sync', 'h2d-copy'].includes(f.rule) && f.severity !== 'info')).toEqual([]);
   });
 });
 

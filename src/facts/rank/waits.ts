@@ -1,6 +1,6 @@
-import { complement, covered } from '../../base/intervals.ts';
+import { complement, covered, type Intervals, subtract, unionSorted } from '../../base/intervals.ts';
 import type { RankCapture } from '../../model/capture.ts';
-import type { Tape, WaitTotal } from '../../model/facts.ts';
+import { COMPUTE, type Tape, type WaitTotal } from '../../model/facts.ts';
 import type { HostSyncs } from './syncs.ts';
 
 /** A graph follows the wait before it at once, ns. */
@@ -13,7 +13,10 @@ const GRAPH = /^AscendCL@aclmdl(RI)?Execute/;
  */
 export function waitTotals({ trace, names }: RankCapture, tape: Tape | null, syncs: HostSyncs): WaitTotal[] {
   if (trace === null || tape === null || tape.busy.start.length === 0) return [];
-  const idle = complement(tape.busy, tape.busy.start[0]!, tape.busy.end.at(-1)!);
+  const [first, last] = [tape.busy.start[0]!, tape.busy.end.at(-1)!];
+  const idle = complement(tape.busy, first, last);
+  const computing = unionSorted(tape.start, tape.duration, (i) => tape.kind[i] === COMPUTE);
+  const beside = subtract(complement(computing, first, last), idle);
   const replays = new Map<number, number[]>();
   const { cann } = trace;
   const isReplay = new Map<number, boolean>();
@@ -30,7 +33,15 @@ export function waitTotals({ trace, names }: RankCapture, tape: Tape | null, syn
     else list.push(cann.start[i]!);
   }
   for (const list of replays.values()) list.sort((a, b) => a - b);
-  const totals = syncs.sites.map((site) => ({ ...site, count: 0, ns: 0, idle: 0, beforeGraph: 0, worst: { start: 0, end: 0, idle: -1 } }));
+  const totals = syncs.sites.map((site) => ({
+    ...site,
+    count: 0,
+    ns: 0,
+    idle: 0,
+    beside: 0,
+    beforeGraph: 0,
+    worst: { start: 0, end: 0, idle: -1 },
+  }));
   for (let i = 0; i < syncs.start.length; i++) {
     const total = totals[syncs.site[i]!];
     if (total === undefined) continue;
@@ -39,13 +50,26 @@ export function waitTotals({ trace, names }: RankCapture, tape: Tape | null, syn
     total.count++;
     total.ns += end - start;
     total.idle += own;
+    if (total.kind === 'device') total.beside += covered(beside, endBefore(computing, start, end), end);
     if (isFollowed(replays.get(syncs.tid[i]!) ?? [], end, syncs.start[i + 1] ?? Number.POSITIVE_INFINITY)) total.beforeGraph++;
     if (own > total.worst.idle) total.worst = { start, end, idle: own };
   }
   return totals
     .filter((t) => t.count > 0)
     .map(({ worst, ...t }) => ({ ...t, worst: { start: worst.start, end: worst.end } }))
-    .sort((a, b) => b.idle - a.idle || b.ns - a.ns);
+    .sort((a, b) => b.idle + b.beside - (a.idle + a.beside) || b.ns - a.ns);
+}
+
+/** Where the last computing inside [from, to) ends: what runs after it, no computing here has to wait for. */
+function endBefore(computing: Intervals, from: number, to: number): number {
+  let low = 0;
+  let high = computing.start.length;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if (computing.start[mid]! < to) low = mid + 1;
+    else high = mid;
+  }
+  return low === 0 ? from : Math.min(to, Math.max(from, computing.end[low - 1]!));
 }
 
 /** A graph is run right after a wait, and before the next one. */

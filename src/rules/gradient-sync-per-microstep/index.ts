@@ -97,6 +97,7 @@ export default defineRule({
     const pace = ranks[at]!;
     const example = perRank[pace]!.used[0]!;
     const perMicro = example.calls.map((c) => c.length);
+    const sharded = example.calls.flat().some((c) => c.op === 'reduceScatter');
     if (loudest < Math.max(options.minShare * step, options.minMs)) {
       return {
         outcome: 'pass',
@@ -181,7 +182,7 @@ export default defineRule({
             ...(facts.phases.backwardFrame === null ? [] : [facts.phases.backwardFrame]),
             ...(facts.phases.ddpFrame === null ? [] : [facts.phases.ddpFrame]),
           ],
-          remedies: [{ id: 'no-sync-accumulation', params: { microSteps: example.micro, exposedMs: loudest } }],
+          remedies: [{ id: 'no-sync-accumulation', params: { microSteps: example.micro, exposedMs: loudest, sharded } }],
           hotspot: 'accumulation',
         },
       ],

@@ -65,7 +65,9 @@ function withoutSteps(job: JobFacts, options: { readonly minShare: number; reado
   const span = job.steps.stepTimeMs;
   if (span === null) return null;
   const own = job.ranks.map((r) => r.waits.filter((w) => WAITS.includes(w.kind)));
-  const idle = own.map((list) => list.reduce((sum, w) => sum + w.idle / 1e6, 0));
+  // A wait for the whole card also waits for copies that no computing needs.
+  const lost = (w: WaitTotal): number => w.idle + w.beside;
+  const idle = own.map((list) => list.reduce((sum, w) => sum + lost(w) / 1e6, 0));
   const ranks = ranksAbove(idle, Math.max(options.minShare * span, options.minMs));
   const count = (list: readonly WaitTotal[], figure: 'count' | 'beforeGraph'): number => list.reduce((n, w) => n + w[figure], 0);
   if (ranks.length === 0) {
@@ -89,7 +91,7 @@ function withoutSteps(job: JobFacts, options: { readonly minShare: number; reado
   }
   const top = ranks.reduce((a, b) => (idle[b]! > idle[a]! ? b : a));
   const facts = job.ranks[top]!;
-  const shown = own[top]!.filter((w) => w.idle >= MINOR * own[top]![0]!.idle).slice(0, SHOWN);
+  const shown = own[top]!.filter((w) => lost(w) >= MINOR * lost(own[top]![0]!)).slice(0, SHOWN);
   const { kind } = shown[0]!;
   const passes = facts.segments.filter((s) => s.unit === 'forward').length;
   const graphs = count(shown, 'beforeGraph');
@@ -119,8 +121,8 @@ function withoutSteps(job: JobFacts, options: { readonly minShare: number; reado
         evidence: shown.map((w) => ({
           message: {
             text: {
-              en: `rank {rank:text}: {call:code}${w.operator === '' ? '' : ' in {op:code}'} {n:int} times${oftenEn(w)} held the host for {host:ms}; the card was idle for {idle:ms} of that and busy for the rest`,
-              zh: `卡 {rank:text}：${w.operator === '' ? '' : '{op:code} 中的 '}{call:code} {n:int} 次${oftenZh(w)}，阻塞 Host {host:ms}；其间 NPU 空闲 {idle:ms}，其余时间在工作`,
+              en: `rank {rank:text}: {call:code}${w.operator === '' ? '' : ' in {op:code}'} {n:int} times${oftenEn(w)} held the host for {host:ms}; the card was idle for {idle:ms} of that${w.beside > 0 ? ', only copied or communicated for {beside:ms}' : ''} and ${w.beside > 0 ? 'computed' : 'was busy'} for the rest`,
+              zh: `卡 {rank:text}：${w.operator === '' ? '' : '{op:code} 中的 '}{call:code} {n:int} 次${oftenZh(w)}，阻塞 Host {host:ms}；其间 NPU 空闲 {idle:ms}${w.beside > 0 ? '，只有拷贝或通信 {beside:ms}，其余时间在计算' : '，其余时间在工作'}`,
             },
             params: {
               rank: facts.rank ?? '?',
@@ -131,6 +133,7 @@ function withoutSteps(job: JobFacts, options: { readonly minShare: number; reado
               per: Number((w.count / Math.max(1, passes)).toFixed(1)),
               host: w.ns / 1e6,
               idle: w.idle / 1e6,
+              beside: w.beside / 1e6,
             },
           },
           file: 'trace_view.json',
@@ -140,7 +143,7 @@ function withoutSteps(job: JobFacts, options: { readonly minShare: number; reado
         })),
         caveats: [...(guarded ? [GUARD] : []), ...biasCaveat(facts)],
         removal: null,
-        boundMs: shown.reduce((sum, w) => sum + w.idle / 1e6, 0),
+        boundMs: shown.reduce((sum, w) => sum + lost(w) / 1e6, 0),
         boundMethod: {
           text: { en: 'idle time of the card inside these waits, whole capture', zh: '整个采集中这些等待期间 NPU 的空闲' },
         },
