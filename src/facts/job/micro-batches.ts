@@ -15,17 +15,23 @@ export interface Exchange {
  * m + p − 1 times (p stages: so many forwards go ahead); with separate calls each of the two receives m times.
  */
 export function exchangeOf(job: JobFacts, { stages }: Stages): Exchange {
-  const used = new Set<number | null>(job.steps.used);
-  const steps = Math.max(1, job.steps.usedIndex.length);
+  const { used } = job.steps;
+  const count = Math.max(1, job.steps.usedIndex.length);
   const perRank = job.ranks.map((rank) => {
-    const counts = { both: 0, receives: 0, exposed: 0 };
+    const none = (): { both: number; receives: number; exposed: number } => ({ both: 0, receives: 0, exposed: 0 });
+    const inStep = new Map<number | null, ReturnType<typeof none>>(used.map((id) => [id, none()]));
+    const elsewhere = none();
     for (const call of rank.collectives) {
-      if (!call.p2p || (call.step !== null && used.size > 0 && !used.has(call.step))) continue;
-      if (/batchsendrecv/i.test(call.op)) counts.both++;
-      else if (/rece?i?ve?/i.test(call.op)) counts.receives++;
-      counts.exposed += call.exposed / 1e6;
+      const sum = inStep.get(call.step) ?? (call.step === null || used.length === 0 ? elsewhere : undefined);
+      if (!call.p2p || sum === undefined) continue;
+      if (/batchsendrecv/i.test(call.op)) sum.both++;
+      else if (/rece?i?ve?/i.test(call.op)) sum.receives++;
+      sum.exposed += call.exposed / 1e6;
     }
-    return { both: counts.both / steps, receives: counts.receives / steps, exposed: counts.exposed / steps };
+    // Where the host is ahead, calls launched before the capture are told in its first steps: the median leaves them out.
+    const perStep = (value: (s: typeof elsewhere) => number): number =>
+      (used.length === 0 ? 0 : median([...inStep.values()].map(value))) + value(elsewhere) / count;
+    return { both: perStep((s) => s.both), receives: perStep((s) => s.receives), exposed: perStep((s) => s.exposed) };
   });
   const of = (stage: Stages['stages'][number], value: (r: (typeof perRank)[number]) => number): number =>
     median(stage.ranks.map((r) => value(perRank[r]!)));
