@@ -11,7 +11,7 @@ describe('published repeats', () => {
   // vllm-project/vllm-ascend#6966: tokens per second of five unchanged runs, then one with bound CPUs.
   const off = [[129.07], [133.06], [126.97], [110.25], [124.08]];
 
-  test('a gain that is smaller than the spread of the unchanged runs is none', () => {
+  test('A07: a gain that is smaller than the spread of the unchanged runs is none', () => {
     const { measure: of, verdict } = measure({ base: off, head: [146.93] }, HIGHER);
     expect(of.base).toBe(126.97);
     expect(of.spread).toBeCloseTo(22.81, 2);
@@ -20,7 +20,7 @@ describe('published repeats', () => {
   });
 
   // vllm-project/vllm-ascend#4110: one release against the next, in ms.
-  test('a loss beyond the spread of the runs is one, and each figure has its own noise', () => {
+  test('A24: a loss beyond the spread of the runs is one, and each figure has its own noise', () => {
     const perToken = measure({ base: [[20.26], [19.95]], head: [22.59, 22.38, 22.62] }, LOWER);
     expect(perToken.measure.spread! / perToken.measure.base!).toBeCloseTo(0.015, 3);
     expect(perToken.measure.delta! / perToken.measure.base!).toBeCloseTo(0.124, 2);

@@ -337,7 +337,7 @@ describe('experts', () => {
     k('InplaceIndexAdd', [tokens, [`${rows}`, 'INT64'], [`${rows},1024`, BF]], [tokens]),
   ];
 
-  test('experts of unequal load are one loop', async () => {
+  test('A18: experts of unequal load are one loop, repeated as often as there are experts', async () => {
     const [s, ...others] = await found([600, 400, 512, 480, 700, 300].flatMap((n) => body(n)));
     expect(others).toEqual([]);
     expect(s).toMatchObject({ pattern: 'expert-loop', repeats: 6, size: 36, count: 1 });

@@ -95,7 +95,7 @@ describe('pipelines and experts', () => {
     expect(said('pipeline-schedule', { stages: 2, microBatches: 2, wanted: 8 })).toMatch(/idles 33\s%; with 8 it idles 11\s%/);
   });
 
-  test('rebalancing never inside the step', () => {
+  test('A25: rebalancing never inside the step', () => {
     expect(said('expert-balance', { persistent: true })).toMatch(/never inside it/);
     expect(said('expert-balance', { persistent: false })).not.toMatch(/Moving experts/);
     expect(said('expert-balance', { persistent: false }, 'fsdp1')).toMatch(/--moe-aux-loss-coeff/);

@@ -33,7 +33,7 @@ describe('quiet', () => {
   test.each([
     ['a cube busy for 0.85 is bound, although 0.85 would not be for the memory', product(120, 1531, cube(0.85, 0.4))],
     ['a product that waits for memory is bound', product(120, 1531, cube(0.3, 0.97))],
-    ['a product of 9 µs says nothing by its ratios', product(9, 1531, cube(0.31, 0.42))],
+    ['A28: a product of 9 µs says nothing by its ratios', product(9, 1531, cube(0.31, 0.42))],
     ['an aligned axis', product(120, 1536, cube(0.31, 0.42))],
     [
       'a private format has its own padding',
@@ -56,7 +56,7 @@ describe('quiet', () => {
 });
 
 describe('loud', () => {
-  test('a tail of 1531 elements is 3,062 bytes, and 1536 the next that fits', async () => {
+  test('A28: a tail of 1531 elements is 3,062 bytes, and 1536 the next that fits', async () => {
     const finding = findingOf(await reportOfRows(among(product(120, 1531, cube(0.31, 0.42)))), RULE)!;
     expect(plain(finding.evidence[0]!.text)).toMatch(/last axis of `7168,1531` is 3,062 bytes, not a multiple of 512/);
     expect(finding.saving).toMatchObject({ basis: 'bound', perStepMs: { floor: 0, likely: null } });

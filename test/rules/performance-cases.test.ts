@@ -322,6 +322,50 @@ describe('A06: the cache is turned after a transfer, layer by layer (vllm-projec
   });
 });
 
+describe('A09, A10: a shape that was not seen before is compiled (vllm-project/vllm-ascend#588, PaddlePaddle/PaddleCustomDevice#1118)', () => {
+  /** Eight steps of 20 ms; those named hold a compilation of 300 ms, in which the card has nothing to do. */
+  function trace(compiled: readonly number[]): string {
+    const lane = (pid: number, name: string): object => ({ ph: 'M', name: 'process_name', pid, tid: 0, args: { name } });
+    const events: object[] = [lane(1, 'Python'), lane(2, 'CANN'), lane(3, 'Ascend Hardware')];
+    let at = 1_000;
+    for (let s = 0; s < 8; s++) {
+      const extra = compiled.includes(s) ? 300_000 : 0;
+      const length = 20_000 + extra;
+      events.push({ ph: 'X', name: `ProfilerStep#${s + 3}`, pid: 1, tid: 1, ts: ts(at), dur: length, cat: 'user_annotation', args: {} });
+      if (extra > 0)
+        events.push({ ph: 'X', name: 'AscendCL@aclopCompileAndExecute', pid: 2, tid: 1, ts: ts(at + 50), dur: extra, args: {} });
+      for (let k = 0; k < 60; k++) {
+        const id = String(s * 1_000 + k + 1);
+        const flow = { name: `HostToDevice${id}`, cat: 'HostToDevice', id };
+        const from = at + extra + 200 + k * 320;
+        events.push({ ph: 'X', name: 'aten::mm', pid: 1, tid: 1, ts: ts(at + extra + 100 + k * 20), dur: 15, cat: 'cpu_op', args: {} });
+        events.push(
+          { ph: 's', ...flow, pid: 2, tid: 12, ts: ts(at + extra + 105 + k * 20) },
+          { ph: 'f', bp: 'e', ...flow, pid: 3, tid: 7, ts: ts(from) },
+        );
+        events.push({ ph: 'X', name: `MatMulV2_${k}`, pid: 3, tid: 7, ts: ts(from), dur: 318, args: { 'Task Type': 'AI_CORE' } });
+      }
+      at += length;
+    }
+    return JSON.stringify(events);
+  }
+
+  test('now and then: the steady step is what counts, and those steps are told apart', async () => {
+    const report = await reportOf({ 'trace_view.json': trace([2, 5]) });
+    expect(report.job.stepTimeMs).toBeCloseTo(20, 0);
+    const said = report.findings.filter((f) => ['op-recompile', 'step-jitter'].includes(f.rule));
+    expect(said.length).toBeGreaterThan(0);
+    expect(JSON.stringify(said.map((f) => [f.title, f.evidence]))).toMatch(/compil/i);
+  });
+
+  test('in every step: the compilation is the cause, with all it costs', async () => {
+    const report = await reportOf({ 'trace_view.json': trace([0, 1, 2, 3, 4, 5, 6, 7]) });
+    const finding = findingOf(report, 'op-recompile')!;
+    expect(finding.severity).toBe('critical');
+    expect(finding.saving!.perStepMs.likely! / report.job.stepTimeMs!).toBeGreaterThan(0.85);
+  });
+});
+
 describe('A11: the same operator on the AI CPU and on one vector core (Ascend/pytorch#69)', () => {
   const COLUMNS = 'Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim';
   const SHAPES =

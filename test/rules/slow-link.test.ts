@@ -144,7 +144,7 @@ describe('loud', () => {
   });
 });
 
-describe('links over PCIe', () => {
+describe('A08: links over PCIe', () => {
   // The figures of a report on a first-generation card: one call, two links, the step without a number.
   const reported = {
     step: {
