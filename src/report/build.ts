@@ -359,7 +359,14 @@ function damageOf(job: JobFacts, raw: RawFinding): Message[] {
 function absentCaveat(job: JobFacts, rule: Rule, raw: RawFinding, e: Estimate | null): Message[] {
   if (e === null || e.basis !== 'bound' || raw.information || rule.category === 'communication' || job.noReplay !== 'ranks-missing')
     return [];
-  if (!(job.longestAbsentWaitMs > 0)) return [];
+  if (!(job.longestAbsentWaitMs > 0)) {
+    // One rank alone does not show how long it waits.
+    const text = {
+      en: 'ranks that were not uploaded may set the pace, and then removing this saves nothing',
+      zh: '迭代可能由未上传的卡决定，此时消除该原因没有收益',
+    };
+    return job.ranks.every((r) => r.collectives.length > 0) ? [{ text }] : [];
+  }
   return [
     {
       text: {

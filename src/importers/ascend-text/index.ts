@@ -82,6 +82,10 @@ const NOTE = {
     en: '{file:code} ends after {events:int} events (byte {byte:int}): what came later is unknown',
     zh: '{file:code} 在第 {events:int} 个事件后（字节 {byte:int}）中断：之后的内容未知',
   },
+  notRead: {
+    en: '{file:code} could not be read: what it holds is unknown',
+    zh: '{file:code} 无法读取：其内容未知',
+  },
   endsInRow: {
     en: '{file:code} ends within row {row:int}: what came later is unknown',
     zh: '{file:code} 在第 {row:int} 行中断：之后的内容未知',
@@ -273,6 +277,7 @@ export async function readRank(folder: RankFolder, onBytes: (bytes: number) => v
       }
     } catch (error) {
       record('refused', 'unreadable', NOTE.unreadable, reasonParams(error));
+      if (name.startsWith('communication')) damage.push({ text: NOTE.notRead, params: { file: leaf(entry.path) } });
     }
   }
   const originUs = origin.us ?? firstCommunicationUs(communicationJson) ?? 0;
