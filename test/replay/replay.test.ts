@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Fault, JobSpec } from '../../lab/simulator/index.ts';
 import { union } from '../../src/base/intervals.ts';
 import { median } from '../../src/base/statistics.ts';
 import { type JobFacts, jobFacts } from '../../src/facts/job/index.ts';
@@ -12,6 +13,7 @@ import {
   type ReplayModel,
   run,
 } from '../../src/replay/replay.ts';
+import { trueSaving } from '../support/grid.ts';
 import { HAVE_PROFILES, PATHS, WHY_SKIPPED } from '../support/real-profiles.ts';
 import { factsOf, reportFor, reportOf, simulated } from '../support/simulated.ts';
 
@@ -92,6 +94,31 @@ describe('with nothing removed', () => {
       expect(fallOf(model, new Map())).toBe(0);
       expect(fallOf(model, new Map([[0, { nodes: new Set<number>(), host: union([]) }]]))).toBe(0);
     }
+  });
+});
+
+describe('a host that fills the launch queue', () => {
+  const AHEAD = { ranks: 2, seed: 5, itemEveryStep: false };
+
+  test('waits at its depth and is known to; one that waits for the card in each step never comes there', async () => {
+    const queues = async (spec: object) => modelOf(jobFacts((await simulated({ ...AHEAD, ...spec })).ranks)).plans.map((p) => p.queue);
+    for (const queue of await queues({})) {
+      expect(queue!.held.reduce((n, held) => n + held, 0)).toBeGreaterThan(200);
+      // An operator of the simulated host takes about 50 µs; a kernel of the card 190 µs.
+      expect(queue!.own).toBeLessThan(80_000);
+    }
+    expect(await queues({ itemEveryStep: true })).toEqual([null, null]);
+  });
+
+  test.each([
+    { kind: 'slow-rank' as const, rank: 1, rule: 'slow-rank' },
+    { kind: 'no-overlap' as const, rule: 'no-overlap' },
+  ])('$kind saves what it truly costs', async ({ rule, ...fault }) => {
+    const spec: JobSpec = { ...AHEAD, faults: [fault as Fault] };
+    const finding = (await reportFor(spec)).findings.find((f) => f.rule === rule);
+    const truth = trueSaving(spec, fault as Fault);
+    expect(truth).toBeGreaterThan(5);
+    expect(Math.abs(finding!.saving!.perStepMs.likely! - truth) / truth).toBeLessThan(0.1);
   });
 });
 

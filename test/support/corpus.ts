@@ -45,6 +45,13 @@ const RARE_PLACES: readonly (Variant & { readonly draw: number })[] = [
   { ranks: 8, steps: 6, draw: 0 },
   { ranks: 2, steps: 8, draw: 1 },
 ];
+/** The host never waits for the card, runs ahead as far as the launch queue holds, and waits there. */
+const AHEAD: readonly (Variant & { readonly draw: number })[] = [
+  { ranks: 2, itemEveryStep: false, draw: 1 },
+  { ranks: 4, itemEveryStep: false, draw: 2 },
+];
+/** Hidden behind such a queue; what a fused update gains on the card is a bound in the report and not modelled in the simulator. */
+const HIDDEN_AHEAD: readonly Fault['kind'][] = ['small-ops'];
 /** One rank has nobody to wait for; what holds it up is its own. */
 const ALONE: readonly Fault[] = [
   { kind: 'slow-loader', single: true },
@@ -99,6 +106,14 @@ export function corpus(seeds: readonly number[]): Scenario[] {
     for (const fault of [...RARE, ...communicationFaults(place.ranks).filter((f) => f.kind === 'slow-link')])
       all.push(scenario({ ...place, seed: seed(draw), faults: [fault] }));
     all.push(scenario({ ...place, pp: 2, seed: seed(draw), faults: [{ kind: 'few-micro-batches' }] }));
+  }
+  for (const { draw, ...place } of AHEAD) {
+    for (const fault of singleFaults(place.ranks))
+      if (!HIDDEN_AHEAD.includes(fault.kind)) all.push(scenario({ ...place, seed: seed(draw), faults: [fault] }));
+    for (const fault of pipelineFaults(place.ranks)) all.push(scenario({ ...place, pp: 2, seed: seed(draw + 1), faults: [fault] }));
+    for (const pair of pairs(place.ranks))
+      if (!pair.faults.some((f) => HIDDEN_AHEAD.includes(f.kind)))
+        all.push(scenario({ ...place, pp: pair.pp, seed: seed(draw + 2), faults: pair.faults }));
   }
   for (const fault of [...ALONE, ...hostFaults(), ...computeFaults(1)]) all.push(scenario({ ranks: 1, seed: seed(0), faults: [fault] }));
   for (const [draw, ranks] of [2, 4, 8].entries())
