@@ -92,14 +92,27 @@ function together(ranks: readonly RankFacts[]): RankFacts[][] {
 
 /** Ranks that were uploaded as those of one job: some that no collective joins and that were recorded one after the other are of another run. */
 function runsOf(ranks: readonly RankFacts[]): Capture[] {
-  const runs: RankFacts[][] = [];
+  let runs: RankFacts[][] = [];
   for (const rank of ranks) {
-    const keys = new Set(rank.collectives.map((c) => c.key));
-    const home = runs.find((run) => run.some((other) => !areApart(rank, other) || other.collectives.some((c) => keys.has(c.key))));
+    // Nearly always the first one that is asked was there at the same time.
+    let keys: Set<string> | null = null;
+    const isMet = (other: RankFacts): boolean => {
+      if (!areApart(rank, other)) return true;
+      keys ??= new Set(rank.collectives.map((c) => c.key));
+      return other.collectives.some((c) => keys!.has(c.key));
+    };
+    // A rank may be what joins two groups that had nothing in common.
+    const homes = runs.filter((run) => run.some(isMet));
+    const [home, ...joined] = homes;
     if (home === undefined) runs.push([rank]);
-    else home.push(rank);
+    else {
+      home.push(...joined.flat(), rank);
+      runs = runs.filter((run) => !joined.includes(run));
+    }
   }
-  return runs.map((own) => ({ folder: own[0]!.folder, ranks: own })).sort((a, b) => compare(worth(b), worth(a)));
+  const place = new Map(ranks.map((rank, i) => [rank, i] as const));
+  const inOrder = (own: RankFacts[]): RankFacts[] => own.sort((a, b) => place.get(a)! - place.get(b)!);
+  return runs.map((own) => ({ folder: own[0]!.folder, ranks: inOrder(own) })).sort((a, b) => compare(worth(b), worth(a)));
 }
 
 /** Both take part in collectives, and the recording of one ended before that of the other began. */
@@ -122,8 +135,8 @@ function span(rank: RankFacts): readonly [number, number] | null {
   const placed = marked.length > 0 || rank.tape !== null ? marked : rank.collectives.filter((c) => c.end > c.start);
   const busy = rank.tape?.busy;
   if (placed.length === 0 && (busy === undefined || busy.start.length === 0)) return null;
-  const start = placed.length > 0 ? Math.min(...placed.map((s) => s.start)) : busy!.start[0]!;
-  const end = placed.length > 0 ? Math.max(...placed.map((s) => s.end)) : busy!.end.at(-1)!;
+  const start = placed.length > 0 ? placed.reduce((least, s) => Math.min(least, s.start), Number.POSITIVE_INFINITY) : busy!.start[0]!;
+  const end = placed.length > 0 ? placed.reduce((most, s) => Math.max(most, s.end), Number.NEGATIVE_INFINITY) : busy!.end.at(-1)!;
   return [rank.originUs + start / 1000, rank.originUs + end / 1000];
 }
 

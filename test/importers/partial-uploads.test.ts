@@ -107,6 +107,22 @@ test('ranks of one run whose hosts disagree about the time stay together: a coll
   expect(found.job.ranks).toEqual([0, 1]);
 });
 
+test('two groups of ranks that only a third rank joins are one run', async () => {
+  const member = (rank: number, text: string): Files => ({
+    [`r${rank}_ascend_pt/profiler_info_${rank}.json`]: info(rank),
+    [`r${rank}_ascend_pt/${OUT}/trace_view.json`]: text,
+  });
+  const both = JSON.stringify([
+    ...traceEvents(OPTIONS),
+    ...traceEvents(OPTIONS).flatMap((e) =>
+      'name' in e && String(e.name).startsWith('hcom_') ? [{ ...e, name: String(e.name).replace('__586_', '__701_') }] : [],
+    ),
+  ]);
+  // The hosts of ranks 0 and 1 disagree by 20 s, and they have no group in common; rank 2 is in the groups of both.
+  const found = await report({ ...member(0, trace(OPTIONS)), ...member(1, later(trace(OPTIONS), 20)), ...member(2, both) });
+  expect(found.job.ranks).toEqual([0, 1, 2]);
+});
+
 describe('single files', () => {
   test('totals of host operators do not say that the work ran on CPU', async () => {
     expect(await refusal({ [`r_ascend_pt/${OUT}/operator_details.csv`]: OPERATORS })).toMatch(
