@@ -86,7 +86,7 @@ export function chineseDocuments(): string[] {
     readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file.replaceAll('\\', '/')}`);
   const rules = all('src/rules').filter((file) => file.endsWith('/doc.zh.md'));
   const docs = all('docs').filter((file) => file.endsWith('.zh.md') || (file.startsWith('docs/zh/') && file.endsWith('.md')));
-  return ['README.zh.md', ...docs.filter((file) => !/^docs\/zh\/rules\/(?!README)/.test(file)), ...rules].sort();
+  return ['CONTRIBUTING.zh.md', 'README.zh.md', ...docs.filter((file) => !/^docs\/zh\/rules\/(?!README)/.test(file)), ...rules].sort();
 }
 
 export function readText(path: string): string {

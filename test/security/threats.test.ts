@@ -435,6 +435,14 @@ describe('workflows we show to people', () => {
 });
 
 describe('docs/threat-model.md', () => {
+  it('names for every threat the same tests in Chinese', () => {
+    const testsOf = (path: string): string[] =>
+      [...textOf(path).matchAll(/^\| ([A-Z]\d+) \||\]\(\.\.\/(test\/[^)]+)\) (?:"([^"]+)"|`([^`]+)`)/gm)].map(
+        ([, id, file, english, chinese]) => id ?? `${file} ${english ?? chinese}`,
+      );
+    expect(testsOf('docs/threat-model.zh.md')).toEqual(testsOf('docs/threat-model.md'));
+  });
+
   it('names for every threat a test that exists', () => {
     const page = textOf('docs/threat-model.md');
     const rows = page.split('\n').filter((line) => /^\| [A-Z]\d+ \|/.test(line));
