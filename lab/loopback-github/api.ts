@@ -25,7 +25,7 @@ import {
   requireUserAgent,
   unseenRepository,
 } from './rules.ts';
-import { findRepository, type HubState, type Repository, type Violation } from './state.ts';
+import { clock, findRepository, type HubState, type Repository, type Violation } from './state.ts';
 import { githubWording } from './wording.ts';
 
 /** Handlers of all operations. */
@@ -96,6 +96,8 @@ interface Context {
   request: IncomingMessage;
   operation: Operation | null;
   accepted: string | null;
+  /** What is left to the caller, where that is counted. */
+  hour?: { left: number; resetAt: number };
 }
 
 function report(context: Context, side: Violation['side'], kind: Violation['kind'], faults: string[]): void {
@@ -110,6 +112,7 @@ function handle(context: Context, rawBody: Buffer): Reply {
   const versions = state.enterprise === null ? API_VERSIONS : ENTERPRISE_API_VERSIONS;
   checkHeaders(request.headers['x-github-api-version'], versions, request.headers.accept, /\/releases\/assets\/\d+$/.test(url.pathname));
   const caller = authenticate(state, request.headers.authorization);
+  takeOfHour(context, caller);
   const api = description();
   const route = api.route(request.method ?? 'GET', url.pathname.slice(new URL(state.apiUrl).pathname.length));
   const handler = route ? handlers[route.operation.id] : undefined;
@@ -232,14 +235,28 @@ function describesPlainErrors(operation: Operation | null, status: number): bool
 }
 
 /** A GitHub Enterprise Server has rate limits only where its operator sets them. */
-function rateLimits(): { [name: string]: string } {
+function rateLimits({ hour, state }: Context): { [name: string]: string } {
+  const left = hour?.left ?? 4999;
   return {
     'x-ratelimit-limit': '5000',
-    'x-ratelimit-remaining': '4999',
-    'x-ratelimit-used': '1',
-    'x-ratelimit-reset': String(Math.floor(Date.now() / 1000) + 3600),
+    'x-ratelimit-remaining': String(left),
+    'x-ratelimit-used': String(5000 - left),
+    'x-ratelimit-reset': String(Math.floor((hour?.resetAt ?? clock(state) + 3600_000) / 1000)),
     'x-ratelimit-resource': 'core',
+    // Not the machine's: the reset is a moment of this clock.
+    date: new Date(clock(state)).toUTCString(),
   };
+}
+
+/** Takes one of an installation's requests of the hour; refuses when none is left ("Rate limits for the REST API"). */
+function takeOfHour(context: Context, caller: Caller): void {
+  if (caller.kind !== 'installation') return;
+  const { id } = caller.token.installation;
+  const hour = context.state.hours.get(id);
+  if (hour === undefined || hour.resetAt <= clock(context.state)) return;
+  context.hour = hour;
+  if (hour.left === 0) throw new ApiError(403, `API rate limit exceeded for installation ID ${id}.`);
+  hour.left--;
 }
 
 function answer(context: Context, reply: Reply): Answer {
@@ -247,7 +264,7 @@ function answer(context: Context, reply: Reply): Answer {
   const headers: { [name: string]: string } = {
     'x-github-request-id': randomUUID().slice(0, 18).toUpperCase(),
     'x-github-media-type': 'github.v3; format=json',
-    ...(context.state.enterprise === null ? rateLimits() : { 'x-github-enterprise-version': context.state.enterprise }),
+    ...(context.state.enterprise === null ? rateLimits(context) : { 'x-github-enterprise-version': context.state.enterprise }),
     'access-control-expose-headers': 'ETag, Link, Location, Retry-After, X-RateLimit-Limit, X-GitHub-Request-Id',
     'cache-control': 'private, max-age=60, s-maxage=60',
     ...(context.accepted ? { 'x-accepted-github-permissions': context.accepted } : {}),

@@ -112,6 +112,8 @@ export interface LoopbackGitHub {
   view(pull: PullHandle): PullView;
   /** Arms a fault; the answer counts its hits. */
   fault(options: FaultOptions): Fault;
+  /** So many requests are left to an owner's installation until this GitHub's clock says so, ms; then it has as many as it wants. */
+  limit(owner: string, left: number, resetAt: number): void;
   /** Changes what an owner's installation may do. */
   setPermissions(owner: string, permissions: Permissions): void;
   /** Makes every issued token invalid. */
@@ -177,6 +179,7 @@ function createState(options: LoopbackGitHubOptions): HubState {
     violations: [],
     refusals: [],
     faults: [],
+    hours: new Map(),
     blobSecret: randomBytes(32),
     clockOffsetMs: 0,
     ids: new Map(),
@@ -280,6 +283,9 @@ export async function startLoopbackGitHub(options: LoopbackGitHubOptions): Promi
       const armed = createFault(fault);
       state.faults.push(armed);
       return armed;
+    },
+    limit(owner, left, resetAt) {
+      state.hours.set(installationFor(state, owner).installation.id, { left, resetAt });
     },
     setPermissions(owner, permissions) {
       installationFor(state, owner).installation.permissions = permissions;

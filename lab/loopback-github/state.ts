@@ -370,6 +370,8 @@ export interface HubState {
   violations: Violation[];
   refusals: Refusal[];
   faults: Fault[];
+  /** Installations whose requests of the hour are counted, by number; the others have as many as they want. */
+  hours: Map<number, { left: number; resetAt: number }>;
   blobSecret: Buffer;
   /** Milliseconds this GitHub's clock is ahead of the machine's. */
   clockOffsetMs: number;

@@ -91,6 +91,7 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
       throttle: !options.isTest,
       log,
       onExchange: metrics.onExchange,
+      now: opened.clock.now,
     }),
     analysis: metrics.analysis(createAnalysisRunner(pathToFileURL(analyser).href, limits, scratch)),
     policy: createOutboundPolicy(options.artifactHosts, options.apiUrl),

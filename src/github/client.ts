@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ProbotOctokit } from 'probot';
+import { createLimits } from './limits.ts';
 import type { Logger } from './log.ts';
 
 export type Octokit = InstanceType<typeof ProbotOctokit>;
@@ -69,6 +70,8 @@ export interface GitHubOptions {
   readonly log: Logger;
   /** Told of every request, retries included. */
   readonly onExchange?: (exchange: Exchange) => void;
+  /** The clock that `RateLimited.until` goes by. */
+  readonly now?: () => number;
 }
 
 interface Token {
@@ -76,7 +79,7 @@ interface Token {
   readonly mintedAt: number;
 }
 
-type OnLimit = (seconds: number, request: { method: string; url: string; request: { bestEffort?: boolean } }) => boolean;
+type OnLimit = () => boolean;
 
 interface ThrottleOptions {
   readonly enabled: boolean;
@@ -93,34 +96,40 @@ const TOKEN_REUSE_MS = 20 * 60_000;
  */
 const TOKEN_LAG_MS = 5000;
 const LAG_PAUSE_MS = 1000;
+/** Answers that another try does not change; whoever is at a limit (429) must not ask again before it is over. */
+const NO_RETRY = [400, 401, 403, 404, 410, 422, 429, 451];
+/** A limit that is over sooner is waited for in place. */
+const SHORT_WAIT_MS = 15_000;
+const TEST_SHORT_WAIT_MS = 1500;
 /** How long it is taken for granted that an installation does not reach a repository. */
 const OUT_OF_REACH_MS = 2 * 60_000;
 
 export function createGitHub(options: GitHubOptions): GitHub {
-  const { appId, privateKey, apiUrl, userAgent, log } = options;
+  const { appId, privateKey, apiUrl, userAgent, log, throttle: isPaced } = options;
   const quiet = { debug: () => undefined, info: () => undefined, warn: log.warn.bind(log), error: log.warn.bind(log) };
   const common = {
     baseUrl: apiUrl,
     userAgent,
     log: quiet,
-    ...(options.throttle ? {} : { retry: { retryAfterBaseValue: 50 } }),
+    retry: { doNotRetry: NO_RETRY, ...(isPaced ? {} : { retryAfterBaseValue: 50 }) },
   } as ConstructorParameters<typeof ProbotOctokit>[0];
   // GitHub counts by installation, so one that writes a lot must not slow the others down.
   const throttle = (id: string): { throttle: ThrottleOptions } => {
-    const onLimit =
-      (what: string): OnLimit =>
-      (seconds, { method, url, request }) => {
-        log.warn({ method, url, seconds }, `${what} of GitHub is reached`);
-        // What only tells how far a job is must not wait in the way of what concludes it.
-        return request.bestEffort !== true;
-      };
-    return {
-      throttle: { enabled: options.throttle, id, onRateLimit: onLimit('a limit'), onSecondaryRateLimit: onLimit('a secondary limit') },
-    };
+    // It only spaces: there is no end to how long it would wait at a limit.
+    const onLimit = (): boolean => false;
+    return { throttle: { enabled: isPaced, id, onRateLimit: onLimit, onSecondaryRateLimit: onLimit } };
   };
+  const obeyLimits = createLimits({
+    now: options.now ?? Date.now,
+    log,
+    isLimit: (error) => refusalOf(error) === 'limit',
+    shortWaitMs: isPaced ? SHORT_WAIT_MS : TEST_SHORT_WAIT_MS,
+    unnamedMs: isPaced ? 60_000 : 300,
+  });
   const watched = (caller: string): { request?: { fetch: typeof fetch } } =>
     options.onExchange === undefined ? {} : { request: { fetch: watchedFetch(caller, options.onExchange) } };
   const app = new ProbotOctokit({ ...common, ...throttle('app'), ...watched('app'), auth: { appId, privateKey } });
+  obeyLimits(app, 'app');
   const tokens = new Map<string, Token>();
   const outOfReach = new Map<string, number>();
   let identity: Promise<AppIdentity> | null = null;
@@ -173,7 +182,7 @@ export function createGitHub(options: GitHubOptions): GitHub {
           const isUnknown = statusOf(error) === 401;
           if (!isUnknown && refusalOf(error) !== 'right') throw error;
           if (Date.now() - used.mintedAt < TOKEN_LAG_MS && pauses < (isUnknown ? 3 : 1)) {
-            await sleep(++pauses * (options.throttle ? LAG_PAUSE_MS : LAG_PAUSE_MS / 50));
+            await sleep(++pauses * (isPaced ? LAG_PAUSE_MS : LAG_PAUSE_MS / 50));
             continue;
           }
           if (!isUnknown || isRenewed) throw error;
@@ -188,7 +197,9 @@ export function createGitHub(options: GitHubOptions): GitHub {
     const caller = `installation-${installationId}`;
     const auth = async (): Promise<{ type: 'token'; token: string }> => ({ type: 'token', token: entry.token });
     const authStrategy = (): typeof auth => Object.assign(auth, { hook: authorised });
-    return new ProbotOctokit({ ...common, ...throttle(caller), ...watched(caller), authStrategy } as typeof common);
+    const octokit = new ProbotOctokit({ ...common, ...throttle(caller), ...watched(caller), authStrategy } as typeof common);
+    obeyLimits(octokit, caller);
+    return octokit;
   }
 
   return {
@@ -259,7 +270,7 @@ export function createTokenClient({
   throttle,
   log,
 }: Omit<GitHubOptions, 'appId' | 'privateKey'> & { readonly token: string }): Octokit {
-  const onLimit: OnLimit = (seconds, { method, url }) => {
+  const onLimit = (seconds: number, { method, url }: { method: string; url: string }): boolean => {
     log.warn({ method, url, seconds }, 'a limit of GitHub is reached');
     return seconds < 300;
   };
@@ -299,14 +310,14 @@ export function refusalOf(error: unknown): 'locked' | 'archived' | 'suspended' |
   const status = statusOf(error);
   if (status === 429) return 'limit';
   if (status !== 403 || !(error instanceof Error)) return null;
-  if (/\brate limit|abuse detection/i.test(error.message) || hasHeader(error, 'retry-after')) return 'limit';
+  if (/\brate limit|abuse detection/i.test(error.message) || headerOf(error, 'retry-after') !== undefined) return 'limit';
+  if (String(headerOf(error, 'x-ratelimit-remaining')) === '0') return 'limit';
   if (/\blocked\b/i.test(error.message)) return 'locked';
   if (/\barchived\b/i.test(error.message)) return 'archived';
   if (/\bsuspended\b/i.test(error.message)) return 'suspended';
   return 'right';
 }
 
-function hasHeader(error: Error, name: string): boolean {
-  const { response } = error as { response?: { headers?: Record<string, unknown> } };
-  return response?.headers?.[name] !== undefined;
+function headerOf(error: Error, name: string): unknown {
+  return (error as { response?: { headers?: Record<string, unknown> } }).response?.headers?.[name];
 }

@@ -406,6 +406,10 @@ export interface Queue {
   poke(subject: string): Promise<void>;
   /** Pokes unless a wake-up for the subject is already waiting, running or due for a retry. */
   pokeIfIdle(subject: string): Promise<void>;
+  /** Wakes a worker later; one that waits already is enough. */
+  putOff(subject: string, ms: number): Promise<void>;
+  /** How long the subjects that begin so have been put off, ms, the last of them; null: none is. */
+  putOffFor(prefix: string): Promise<number | null>;
   /** `attempt` starts at 1 and counts the tries since the last poke. Throwing means: try again later. */
   work(handler: (subject: string, attempt: number) => Promise<void>, hands: Hands): Promise<void>;
   /** Stops fetching and waits for running handlers. */

@@ -100,6 +100,25 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       );
       if (live.length === 0) await poke(subject);
     },
+    async putOff(subject, ms) {
+      const waiting = await options.database.query(
+        `SELECT 1 FROM npu_advisor_queue.job
+         WHERE name = '${NAME}' AND singleton_key = $1 AND state = 'created' AND start_after > now() LIMIT 1`,
+        [subject],
+      );
+      if (waiting.length > 0) return;
+      const group = await installationOf(subject);
+      const startAfter = Math.max(1, Math.ceil(ms / 1000));
+      await boss.send(NAME, { subject }, { singletonKey: subject, priority: priorityOf(subject, 0), group: { id: group }, startAfter });
+    },
+    async putOffFor(prefix) {
+      const [row] = await options.database.query<{ ms: number | string | null }>(
+        `SELECT max(extract(epoch FROM start_after - now())) * 1000 AS ms FROM npu_advisor_queue.job
+         WHERE name = '${NAME}' AND state = 'created' AND start_after > now() AND starts_with(singleton_key, $1)`,
+        [prefix],
+      );
+      return row?.ms == null ? null : Number(row.ms);
+    },
     async work(handler, { light, heavy, portions }) {
       const polling = { includeMetadata: true, pollingIntervalSeconds: POLLING_S } as const;
       const grip = async (bounds: Bounds): Promise<void> => {

@@ -3,6 +3,7 @@ import type { Unusable } from '../../config/parse.ts';
 import { CONFIG_PATH, type Config, DEFAULT_CONFIG } from '../../config/schema.ts';
 import { type Octokit, PERMISSIONS, statusOf } from '../../github/client.ts';
 import { isCut, listChangedFiles } from '../../github/diff.ts';
+import { limitOf } from '../../github/limits.ts';
 import type { DesiredCheck } from '../../github/publish/check.ts';
 import { type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
 import { Report } from '../../model/report.ts';
@@ -320,6 +321,7 @@ export async function concludeAnyhow(deps: Dependencies, target: Target, pr: num
     await concludeOpenCheck(deps, { target, sha, pr }, { ...plainCheck('late', config.lang), conclusion: config.on_missing });
     return true;
   } catch (error) {
+    if (limitOf(error) !== null) throw error;
     deps.log.warn({ err: error, repository: target.repository.id, pr }, 'a check that is overdue could not be concluded');
     return false;
   }
@@ -332,7 +334,7 @@ export async function publishGivingUp(deps: Dependencies, analysis: Analysis, co
   const pull = await readPullRequest(octokit, target.repository, pr);
   if (pull === null) return;
   const settings = await readSettings(deps, target, pull.baseRef, octokit).catch((error: unknown) => {
-    if (statusOf(error) === null) throw error;
+    if (statusOf(error) === null || limitOf(error) !== null) throw error;
     return { ok: true, value: DEFAULT_CONFIG } as const;
   });
   const config = settings.ok ? settings.value : DEFAULT_CONFIG;

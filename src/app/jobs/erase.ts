@@ -118,7 +118,7 @@ export async function findRemoved(deps: Dependencies): Promise<number> {
       }
     } catch (error) {
       const status = statusOf(error);
-      if (status === null || status >= 500 || status === 429) throw error;
+      if (status === null || status >= 500) throw error;
       log.warn({ err: error, installationId }, 'repositories of an installation could not be listed');
     }
   }

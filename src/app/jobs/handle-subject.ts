@@ -6,6 +6,7 @@ import { DEFAULT_CONFIG } from '../../config/schema.ts';
 import { listArtifacts } from '../../github/artifacts.ts';
 import { type Octokit, PERMISSIONS, refusalOf, statusOf } from '../../github/client.ts';
 import type { Task } from '../../github/intake.ts';
+import { limitOf } from '../../github/limits.ts';
 import { type LogContext, withLogContext } from '../../github/log.ts';
 import { permissionOf, type Reaction, react } from '../../github/permission.ts';
 import {
@@ -33,6 +34,7 @@ import { handleMergeGroup, QUEUE_PR } from './merge-queue.ts';
 import { unlessOvertaken } from './overtaken.ts';
 import { handlePortion } from './portions.ts';
 import { showPending } from './publish.ts';
+import { sayGoesOn, sayPutOff, unlessLimited } from './put-off.ts';
 import { isBranchRun, recordBranchRun, requestRecording } from './record-branch.ts';
 import { giveReply } from './reply.ts';
 import { type AnalyseRequest, PullRequestRequest, type Target, TaskRequest } from './request.ts';
@@ -460,9 +462,11 @@ function createSettle(deps: Dependencies, subject: string): Settle {
     const abandon = async (error: unknown): Promise<void> => {
       const correlationId = randomUUID().slice(0, 8);
       deps.log.error({ err: error, subject, attempt, correlationId }, 'job given up');
-      await giveUp(correlationId, error).catch((failure: unknown) =>
-        deps.log.error({ err: failure, subject, correlationId }, 'giving up could not be published'),
-      );
+      await giveUp(correlationId, error).catch((failure: unknown) => {
+        // The requests are still there, and what is left of them after the limit is to give up.
+        if (limitOf(failure) !== null) throw failure;
+        deps.log.error({ err: failure, subject, correlationId }, 'giving up could not be published');
+      });
       await deps.store.requests.settle(ids, 'failed', correlationId);
     };
     if (attempt > deps.options.attempts) return abandon(new Error('the process ended during every try'));
@@ -473,7 +477,7 @@ function createSettle(deps: Dependencies, subject: string): Settle {
       await deps.store.requests.settle(ids, 'done', note);
       deps.log.info({ subject, attempt, note, ms: deps.now() - started }, 'job done');
     } catch (error) {
-      if (deps.signal.aborted) {
+      if (deps.signal.aborted || limitOf(error) !== null) {
         await deps.store.requests.uncount(ids);
         throw error;
       }
@@ -549,11 +553,19 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
     );
   }
   for (const { analysis, requests, commentIds } of groupAnalyses(analyses)) {
+    const place = { target: analysis.target, sha: analysis.headSha, pr: analysis.pr };
     await settle(
       requests,
       async () => {
         deps.killPoint('job-started');
-        const outcome = await unlessOvertaken(deps, analysis, (watched) => analysePullRequest(watched, analysis));
+        const outcome = await unlessOvertaken(deps, analysis, async (watched) => {
+          await sayGoesOn(watched, place);
+          return analysePullRequest(watched, analysis);
+        }).catch(async (error: unknown) => {
+          const limit = limitOf(error);
+          if (limit !== null) await sayPutOff(deps, place, limit);
+          throw error;
+        });
         deps.log.info({ repository: analysis.target.repository.id, pr: analysis.pr, sha: analysis.headSha, outcome }, 'analysis handled');
         // An acknowledgement is remembered, also where there is nothing to say it on.
         const isRemembered = analysis.restates === true && !analysis.isAsked && outcome === 'superseded';
@@ -567,7 +579,7 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
         const isStanding = analysis.restates === true && !analysis.isAsked && analysis.run === null && check?.phase === 'completed';
         if (!isStanding) {
           await publishGivingUp(deps, analysis, correlationId).catch(async (error: unknown) => {
-            await lookAgain(deps, analysis, isHopeless(error));
+            if (limitOf(error) === null) await lookAgain(deps, analysis, isHopeless(error));
             throw error;
           });
         }
@@ -627,8 +639,11 @@ async function giveUpTask(deps: Dependencies, request: WorkRequest, correlationI
 }
 
 /** Works off everything that is pending for a subject. */
-export async function handleSubject(deps: Dependencies, subject: string): Promise<void> {
-  if (subject.startsWith('portion/')) return handlePortion(deps, subject);
+export function handleSubject(deps: Dependencies, subject: string): Promise<void> {
+  return unlessLimited(deps, subject, () => (subject.startsWith('portion/') ? handlePortion(deps, subject) : workOff(deps, subject)));
+}
+
+async function workOff(deps: Dependencies, subject: string): Promise<void> {
   const settle = createSettle(deps, subject);
   for (;;) {
     const pending = await deps.store.requests.pending(subject);

@@ -7,14 +7,16 @@ import { AdviseError } from '../../base/errors.ts';
 import { VERSION } from '../../engine/version.ts';
 import type { Artifact } from '../../github/artifacts.ts';
 import { PERMISSIONS } from '../../github/client.ts';
+import { limitOf, RateLimited } from '../../github/limits.ts';
 import { ProfileUnavailable } from '../../github/storage.ts';
+import type { Share } from '../../importers/index.ts';
 import { factsToJson } from '../../model/facts-json.ts';
 import { FACTS_SCHEMA } from '../../model/facts-schema.ts';
 import type { L10n, Message } from '../../model/lang.ts';
 import type { Portion } from '../../store/ports.ts';
 import { ARCHIVE_ERROR, NOT_FETCHED } from '../analysis-protocol.ts';
 import type { Dependencies } from './dependencies.ts';
-import { fetchArtifacts } from './fetch-artifacts.ts';
+import { fetchArtifacts, sharesOf } from './fetch-artifacts.ts';
 import type { Progress } from './progress.ts';
 import type { Target } from './request.ts';
 import { subjectOf } from './subject.ts';
@@ -34,6 +36,8 @@ const PATIENCE = 3;
 interface Payload {
   readonly target: Target;
   readonly artifacts: readonly Artifact[];
+  /** Only these ranks of its one artifact. */
+  readonly share?: Share & { readonly isAlone: boolean };
 }
 
 /** Why a portion failed. */
@@ -52,12 +56,32 @@ export interface Gathered {
 
 /** Whether several workers read it faster than one: small jobs stay in one process. */
 function isWorthSpreading(artifacts: readonly Artifact[], spreadBytes: number): boolean {
-  if (spreadBytes === 0 || artifacts.length < 2 || artifacts.some(({ expired }) => expired)) return false;
+  if (spreadBytes === 0 || artifacts.some(({ expired }) => expired)) return false;
   return artifacts.reduce((sum, { bytes }) => sum + bytes, 0) >= spreadBytes;
 }
 
-/** One portion for each artifact; very many share portions of about the same size. */
-function divide(artifacts: readonly Artifact[]): Artifact[][] {
+type Divided = Omit<Payload, 'target'>;
+
+/** More processes than this seldom read one zip side by side. */
+const MAX_SHARES = 32;
+
+/** One portion for each artifact, of a large zip for some of its ranks; very many artifacts share portions of about the same size. */
+async function divide(deps: Dependencies, target: Target, artifacts: readonly Artifact[]): Promise<Divided[]> {
+  const large = artifacts.filter(({ bytes }) => bytes > deps.options.portionBytes);
+  if (large.length === 0 || artifacts.length * MAX_SHARES > MAX_PORTIONS) return together(artifacts).map((of) => ({ artifacts: of }));
+  const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.read);
+  const divided: Divided[] = [];
+  for (const artifact of artifacts) {
+    const useful = Math.min(MAX_SHARES, Math.ceil(artifact.bytes / deps.options.portionBytes));
+    const of = useful < 2 ? 1 : Math.min(useful, await sharesOf(deps, octokit, target, artifact));
+    if (of < 2) divided.push({ artifacts: [artifact] });
+    for (let index = 0; of >= 2 && index < of; index++)
+      divided.push({ artifacts: [artifact], share: { index, of, isAlone: artifacts.length === 1 } });
+  }
+  return divided;
+}
+
+function together(artifacts: readonly Artifact[]): Artifact[][] {
   const portions = Array.from({ length: Math.min(MAX_PORTIONS, artifacts.length) }, () => ({ bytes: 0, artifacts: [] as Artifact[] }));
   for (const artifact of [...artifacts].sort((a, b) => b.bytes - a.bytes)) {
     const least = portions.reduce((a, b) => (b.bytes < a.bytes ? b : a));
@@ -87,11 +111,14 @@ export async function gather(deps: Dependencies, target: Target, { artifacts, pr
     .update(JSON.stringify([VERSION, FACTS_SCHEMA, inputs]))
     .digest('hex')
     .slice(0, 32);
-  const divided = divide(artifacts);
+  // One that is found again was divided before, and perhaps by other settings.
+  const isPlanned = (await portions.of(repository.id, job)).length > 0;
+  const divided = isPlanned ? [] : await divide(deps, target, artifacts);
+  if (divided.length === 1) return null;
   await portions.plan(
     repository.id,
     job,
-    divided.map((of): Payload => ({ target, artifacts: of })),
+    divided.map((of): Payload => ({ target, ...of })),
   );
   deps.log.info(
     { repository: repository.id, job, artifacts: artifacts.length, portions: divided.length },
@@ -99,7 +126,7 @@ export async function gather(deps: Dependencies, target: Target, { artifacts, pr
   );
 
   await onSpread();
-  const bytesOf = (portion: Portion): number => (portion.payload as Payload).artifacts.reduce((sum, { bytes }) => sum + bytes, 0);
+  const bytesOf = ({ payload }: Portion): number => sizeOf(payload as Payload);
   const patienceMs = PATIENCE * (deps.options.downloadTimeoutMs + deps.options.analysisTimeoutMs);
   let wokenAt = Number.NEGATIVE_INFINITY;
   let changedAt = deps.now();
@@ -121,6 +148,9 @@ export async function gather(deps: Dependencies, target: Target, { artifacts, pr
         continue;
       }
       if (performance.now() - wokenAt > WAKE_MS) {
+        // Found again, with what has been read until then, when the limit is over; meanwhile others need the place.
+        const putOffMs = await deps.queue.putOffFor(subjectOf.portion(repository, job, ''));
+        if (putOffMs !== null) throw new RateLimited('a portion', deps.now() + putOffMs);
         for (const { place } of waiting) await deps.queue.pokeIfIdle(subjectOf.portion(repository, job, place));
         wokenAt = performance.now();
       }
@@ -140,16 +170,23 @@ export async function gather(deps: Dependencies, target: Target, { artifacts, pr
   return {
     async write(folder) {
       const paths: string[] = [];
-      for (const { id, place, state } of all) {
-        const bytes = state === 'done' ? await portions.facts(id) : null;
-        if (bytes === null) continue;
+      const lost: Portion[] = [];
+      for (const portion of all) {
+        const { id, place, state } = portion;
+        if (state !== 'done') continue;
+        const bytes = await portions.facts(id);
+        if (bytes === null) {
+          lost.push({ ...portion, note: JSON.stringify(LOST) });
+          continue;
+        }
         const path = join(folder, `portion-${place}.json.gz`);
         await writeFile(path, bytes, { mode: 0o600 });
         paths.push(path);
       }
-      if (failed.length > 0) {
+      const without = [...failed, ...lost];
+      if (without.length > 0) {
         const path = join(folder, 'portions-missing.json.gz');
-        await writeFile(path, missing(failed, all.length), { mode: 0o600 });
+        await writeFile(path, missing(without, all.length), { mode: 0o600 });
         paths.push(path);
       }
       return paths;
@@ -158,11 +195,24 @@ export async function gather(deps: Dependencies, target: Target, { artifacts, pr
   };
 }
 
+/** Bytes of a portion: of a share, about. */
+function sizeOf({ artifacts, share }: Divided): number {
+  return artifacts.reduce((sum, { bytes }) => sum + bytes, 0) / (share?.of ?? 1);
+}
+
 const LATE: Failure = {
   code: 'portion-late',
   told: {
     en: { message: 'it was not read in time', hint: 'Ask again with `/npu-advise rerun`.' },
     zh: { message: '未能及时读取', hint: '可用 `/npu-advise rerun` 重试。' },
+  },
+};
+
+const LOST: Failure = {
+  code: 'portion-lost',
+  told: {
+    en: { message: 'what was read of it is gone', hint: 'Ask again with `/npu-advise rerun`.' },
+    zh: { message: '其读取结果已丢失', hint: '可用 `/npu-advise rerun` 重试。' },
   },
 };
 
@@ -178,8 +228,10 @@ function missing(failed: readonly Portion[], total: number): Buffer {
     const { told } = failureOf(portion);
     const text = { en: CANNOT.en.replace('{why:text}', '{en:code}'), zh: CANNOT.zh.replace('{why:text}', '{zh:code}') };
     const note: Message = { text, params: { en: told.en.message, zh: told.zh.message } };
-    return (portion.payload as Payload).artifacts.map(({ name, bytes }) => ({
-      path: name,
+    const { artifacts, share } = portion.payload as Payload;
+    const part = share === undefined ? '' : ` (${share.index + 1}/${share.of})`;
+    return artifacts.map(({ name, bytes }) => ({
+      path: `${name}${part}`,
       kind: 'artifact',
       bytes,
       status: 'refused' as const,
@@ -219,7 +271,7 @@ export async function handlePortion(deps: Dependencies, subject: string): Promis
     const watched = { ...deps, signal: AbortSignal.any([deps.signal, dropped.signal]) };
     await portions.finish(portion.id, await deps.analysisSlot(() => readPortion(watched, portion.payload as Payload)));
   } catch (error) {
-    if (deps.signal.aborted) {
+    if (deps.signal.aborted || limitOf(error) !== null) {
       await portions.uncount(portion.id);
       throw error;
     }
@@ -252,17 +304,17 @@ async function readPortion(deps: Dependencies, payload: Payload): Promise<Uint8A
   }
 }
 
-async function fetchAndRead(deps: Dependencies, { target, artifacts }: Payload, mayBeParts: boolean): Promise<Uint8Array> {
+async function fetchAndRead(deps: Dependencies, { target, artifacts, share }: Payload, mayBeParts: boolean): Promise<Uint8Array> {
   await mkdir(deps.scratch, { recursive: true, mode: 0o700 });
   const folder = await mkdtemp(join(deps.scratch, 'job-'));
   try {
     const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.read);
     const { paths, partial } = await deps.timed('fetch', () =>
-      fetchArtifacts(deps, { octokit, target, artifacts, folder, mayBeParts, onBytes: () => undefined }),
+      fetchArtifacts(deps, { octokit, target, artifacts, folder, mayBeParts, share: share ?? null, onBytes: () => undefined }),
     );
     deps.killPoint('after-download');
     const out = { path: join(folder, 'facts.json.gz'), maxBytes: MAX_FACTS_BYTES };
-    await deps.analysis.digest({ paths, partial, out }, { signal: deps.signal });
+    await deps.analysis.digest({ paths, partial, out, share: share ?? null }, { signal: deps.signal });
     return await readFile(out.path);
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-import { type RepositoryRef, statusOf } from '../../github/client.ts';
+import { type RepositoryRef, refusalOf, statusOf } from '../../github/client.ts';
 import { listInstallations, listOpenPullRequests, listRepositories } from '../../github/installations.ts';
 import type { Dependencies } from './dependencies.ts';
 import { requestAnalysis } from './handle-subject.ts';
@@ -48,6 +48,7 @@ export async function reconcile(deps: Dependencies): Promise<number> {
   const since = Math.max(unseen - OVERLAP_MS, now() - OLDEST_MS);
   let count = 0;
   let looked = 0;
+  let isComplete = true;
   for (const installationId of await listInstallations(github.app)) {
     deps.signal.throwIfAborted();
     try {
@@ -59,9 +60,11 @@ export async function reconcile(deps: Dependencies): Promise<number> {
         }
       }
     } catch (error) {
-      // One that was removed or suspended at this moment does not keep the others waiting; anything else is tried again.
+      // One that was removed, suspended or is at its limit at this moment does not keep the others waiting; anything else is tried again.
       const status = statusOf(error);
-      if (status === null || status >= 500 || status === 429) throw error;
+      const isLimited = refusalOf(error) === 'limit';
+      if (status === null || status >= 500) throw error;
+      if (isLimited) isComplete = false;
       log.warn({ err: error, installationId }, 'an installation could not be looked through');
     }
   }
@@ -73,7 +76,7 @@ export async function reconcile(deps: Dependencies): Promise<number> {
     const common = { installationId: check.installationId, repository, pr: check.pr, headSha: check.sha };
     await requestAnalysis(deps, `reconcile/${unseen}/${check.sha}`, { ...common, run: null, isAsked: false, commentId: null });
   }
-  await store.marks.write(UNSEEN, 0);
+  if (isComplete) await store.marks.write(UNSEEN, 0);
   log.info({ since: new Date(since).toISOString(), repositories: looked, pullRequests: count }, 'looked for what was missed');
   return count;
 }

@@ -5,6 +5,7 @@ import { mergeBaseOf } from '../../github/ancestors.ts';
 import { chooseArtifacts, listArtifacts } from '../../github/artifacts.ts';
 import { type Octokit, PERMISSIONS, type RepositoryRef } from '../../github/client.ts';
 import type { Task } from '../../github/intake.ts';
+import { limitOf } from '../../github/limits.ts';
 import { listRuns, type PullRequest, type RunRef } from '../../github/pull-requests.ts';
 import { FACTS_SCHEMA } from '../../model/facts-schema.ts';
 import { Report } from '../../model/report.ts';
@@ -69,6 +70,7 @@ export async function recordMergeBase(
     }
   } catch (error) {
     deps.signal.throwIfAborted();
+    if (limitOf(error) !== null) throw error;
     deps.log.warn({ err: error, repository: repository.id, pr: pull.number }, 'the merge base could not be looked for');
   }
 }

@@ -7,5 +7,5 @@ export const subjectOf = {
   pullRequest: (repository: RepositoryRef, pr: number): string => `pull-request/${repository.id}/${pr}`,
   head: (repository: RepositoryRef, sha: string): string => `head/${repository.id}/${sha}`,
   comment: (repository: RepositoryRef, commentId: number): string => `comment/${repository.id}/${commentId}`,
-  portion: (repository: RepositoryRef, job: string, place: number): string => `portion/${repository.id}/${job}/${place}`,
+  portion: (repository: RepositoryRef, job: string, place: number | ''): string => `portion/${repository.id}/${job}/${place}`,
 };

@@ -138,13 +138,15 @@ export async function tellCheck(
   checkRunId: number,
   { title, summary }: { readonly title: string; readonly summary: string },
   signal: AbortSignal,
+  /** Allowed from what is kept for that when the installation is at its limit. */
+  reserve = false,
 ): Promise<{ left: number; resetAt: number }> {
   const { headers } = await octokit.rest.checks.update({
     owner: repository.owner,
     repo: repository.name,
     check_run_id: checkRunId,
     output: { title: clamp(title, 255), summary: clamp(summary, MAX_OUTPUT) },
-    request: { retries: 0, bestEffort: true, signal },
+    request: { retries: 0, bestEffort: true, reserve, signal },
   });
   const left = Number(headers['x-ratelimit-remaining']) / Number(headers['x-ratelimit-limit']);
   const resetAt = Number(headers['x-ratelimit-reset']) * 1000;

@@ -35,6 +35,9 @@ export interface Jobs {
   readonly dataDir: string;
   /** Errors and warnings that were logged. */
   readonly log: string[];
+  /** When what was put off is to be done, by subject. While `waits` is not set, the clock moves on to it as soon as nothing else is to do. */
+  readonly putOff: Map<string, number>;
+  waits: boolean;
   /** Taking erased bytes out of the files takes long; only where files are looked at. */
   compacts: boolean;
   advance(ms: number): void;
@@ -73,6 +76,7 @@ export async function openJobs(
     onError: () => undefined,
   });
   const subjects = new Set<string>();
+  const putOff = new Map<string, number>();
   const store = createStore(opened.store.database, now);
   const compact = async (): Promise<void> => {
     if (jobs.compacts) await store.erasures.compact();
@@ -83,6 +87,7 @@ export async function openJobs(
       ...opened.queue,
       poke: async (subject) => void subjects.add(subject),
       pokeIfIdle: async (subject) => void subjects.add(subject),
+      putOff: async (subject, ms) => void putOff.set(subject, now() + ms),
     },
     github: createGitHub({
       appId: 4242,
@@ -91,6 +96,7 @@ export async function openJobs(
       userAgent: 'npu-advisor/test',
       throttle: false,
       log: logger,
+      now,
     }),
     analysis: {
       analyse: (request, hooks) => analysePlan(request, { onProgress: () => undefined, signal: hooks.signal }),
@@ -107,6 +113,7 @@ export async function openJobs(
       maxArtifactBytes: 1e7,
       maxDailyBytes: 1e12,
       spreadBytes: 0,
+      portionBytes: 1e9,
       downloadTimeoutMs: 5000,
       analysisTimeoutMs: 60_000,
       attempts: 3,
@@ -132,9 +139,11 @@ export async function openJobs(
     opened,
     dataDir,
     log: lines,
+    putOff,
+    waits: false,
     compacts: false,
     advance(ms) {
-      offset += ms;
+      offset += Math.ceil(ms);
     },
     async make(event, request, { sender } = {}) {
       const result = await hub.deliver(event, request, { drop: true, ...(sender === undefined ? {} : { sender }) });
@@ -154,7 +163,15 @@ export async function openJobs(
     },
     async workOff() {
       await ingest(deps, opened.inbox);
-      for (let rounds = 0; subjects.size > 0; rounds++) {
+      const wake = (): void => {
+        for (const [subject, at] of putOff) if (at <= now() && putOff.delete(subject)) subjects.add(subject);
+        if (subjects.size > 0 || putOff.size === 0 || jobs.waits) return;
+        jobs.advance(Math.max(1, Math.ceil(Math.min(...putOff.values()) - now())));
+        wake();
+      };
+      for (let rounds = 0; ; rounds++) {
+        wake();
+        if (subjects.size === 0) break;
         if (rounds > 20_000) throw new Error(`work does not end: ${[...subjects].slice(0, 5).join(', ')}`);
         const [subject] = subjects;
         subjects.delete(subject!);
