@@ -63,6 +63,11 @@ function judge(job: JobFacts, rank: number, culprit: Culprit | null, causedMs: n
   return { rank, causedMs, culprit, peers, difference: d, reason: reason() };
 }
 
+/** What its kernels take longer than the same kernels of the others, ms per step. */
+function slowerMs(job: JobFacts, { rank, difference }: Judged): number {
+  return difference.computeMs * (1 - 1 / kernelRatio(job, rank));
+}
+
 /** Kernel times of the rank set to what the others need for the same kernels. */
 function normalDevice(job: JobFacts, rank: number): Removal {
   const facts = job.ranks[rank]!;
@@ -220,9 +225,7 @@ function findingOf(job: JobFacts, reason: Reason, judged: readonly Judged[]): Ra
     ],
     caveats: shapeless,
     removal: removal.size > 0 ? { likely: removal } : null,
-    boundMs: Math.max(
-      ...judged.map((j) => Math.max(j.causedMs, reason === 'device' ? j.difference.computeMs * (1 - 1 / kernelRatio(job, j.rank)) : 0)),
-    ),
+    boundMs: Math.max(...judged.map((j) => Math.max(j.causedMs, reason === 'device' ? slowerMs(job, j) : 0))),
     boundMethod: { text: { en: 'waiting that the late arrival causes, median of the steps', zh: '迟到造成的等待，各迭代的中位数' } },
     information: false,
     symptomOf: null,
@@ -286,7 +289,7 @@ export default defineRule({
         reason: {
           text: {
             en: 'not all ranks are here ({n:int} of {size:text}): the late one may be among the others, so no rank is named',
-            zh: '不是所有卡都在（{n:int}/{size:text}）：最晚到达的卡可能不在其中，因此不点名',
+            zh: '只有 {n:int}/{size:text} 张卡的数据：最晚到达的卡可能不在其中，因此不指出具体的卡',
           },
           params: { n: job.ranks.length, size: job.world.size ?? 'unknown' },
         },
@@ -310,7 +313,7 @@ export default defineRule({
       .filter((j) => j.reason !== 'more-work' || j.culprit!.steps >= steps);
     const slowCards = job.ranks.map((_, r) => r).filter((r) => slowness(job, r) > 1 && !judged.some((j) => j.rank === r));
     // Where communication sets the pace, computing covers the waits for a slow card, and the step still waits: the replay decides.
-    judged.push(...slowCards.map((r) => judge(job, r, null, late.causedMs[r]!)));
+    judged.push(...slowCards.map((r) => judge(job, r, null, late.causedMs[r]!)).filter((j) => slowerMs(job, j) >= options.minShare * step));
     const own = (['device', 'more-work', 'host'] as const)
       .map((reason) => findingFor(reason))
       .filter((finding): finding is RawFinding => finding !== null);
