@@ -82,6 +82,17 @@ describe('the step bar', () => {
     );
   });
 
+  it.each([
+    // Less than half a cell is none, more is one; the rest of the cells goes to who lacks most of its last one.
+    [[99.9, 0.1, 0], 30, [30, 0, 0]],
+    [[98, 2, 0], 30, [29, 1, 0]],
+    [[98.6, 1.4, 0], 30, [30, 0, 0]],
+    [[1, 1, 1], 10, [4, 3, 3]],
+    [[0, 0, 7], 30, [0, 0, 30]],
+  ])('splits %j into %i cells by the largest remainder', (parts, cells, counts) => {
+    expect(splitCells(parts, cells)).toEqual(counts);
+  });
+
   it('is drawn for any breakdown', () => {
     const ms = fc.double({ min: 0, max: 1e6, noNaN: true });
     fc.assert(

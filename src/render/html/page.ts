@@ -72,7 +72,8 @@ const SECTIONS = [
 /** The report as one page that needs nothing else: no request leaves it, and every figure is there without scripts. */
 export function renderHtml(report: Report, places: Places = LOCAL_PLACES, context: PageContext | null = null): string {
   const { lang } = report;
-  const title = `${verdictSentence(report).replaceAll('`', '')} · NPU Advisor`;
+  const sha = context === null ? '' : ` · ${context.sha.slice(0, 7)}`;
+  const title = `${verdictSentence(report).replaceAll('`', '')}${sha} · NPU Advisor`;
   const nav = SECTIONS.map((id) => html`<li><a href="#${text(id)}">${prose(word(`html.nav.${id}`, lang))}</a></li>`);
   const page = html`<!doctype html>
 <html lang="${lang === 'zh' ? html`zh-Hans` : html`en`}">

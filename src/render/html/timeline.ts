@@ -37,6 +37,13 @@ function marks(report: Report): { number: number; rank: number; fromUs: number; 
   );
 }
 
+/** What the timeline does not hold; null: it holds all, or there is none. */
+export function timelineLeftOut(report: Report): string | null {
+  const parsed = Timeline.shape.leftOut.safeParse((report.views.timeline as { leftOut?: unknown } | null | undefined)?.leftOut);
+  if (!parsed.success || parsed.data.ranks + parsed.data.steps === 0) return null;
+  return word('html.timeline.left', report.lang, parsed.data);
+}
+
 /** Tasks of the card, collectives and what held the host, of the ranks and steps worth a look. Drawn by the script of the page. */
 export function timelineSection(report: Report): Markup {
   const { lang } = report;
@@ -44,7 +51,8 @@ export function timelineSection(report: Report): Markup {
   const parsed = Timeline.safeParse(report.views.timeline);
   if (!parsed.success || parsed.data.parts.length === 0)
     return html`<section id="timeline">${title}<p class="none">${prose(word('html.timeline.none', lang))}</p></section>`;
-  const { parts, leftOut } = parsed.data;
+  const { parts } = parsed.data;
+  const left = timelineLeftOut(report);
   const names = {
     device: word('html.timeline.device', lang),
     communication: word('html.timeline.communication', lang),
@@ -78,7 +86,7 @@ export function timelineSection(report: Report): Markup {
 <div id="tl-box"><canvas id="tl-draw" role="application" tabindex="0" aria-label="${text(word('html.timeline', lang))}" aria-describedby="tl-live"></canvas><canvas id="tl-over" aria-hidden="true"></canvas></div>
 <p id="tl-live" role="status" aria-live="polite"></p><div id="tl-panel"></div>
 </div>
-${leftOut.ranks + leftOut.steps === 0 ? null : html`<p class="dim">${prose(word('html.timeline.left', lang, { ranks: leftOut.ranks, steps: leftOut.steps }))}</p>`}
+${left === null ? null : html`<p class="dim">${prose(left)}</p>`}
 <script type="application/json" id="tl-data">${jsonIn({ parts, steps, marks: marks(report), words: names })}</script>
 </section>`;
 }
