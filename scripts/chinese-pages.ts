@@ -104,6 +104,9 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Bytes of artifacts that are fetched for one job at most.': '每个任务最多下载多少 artifact。',
   'From so many bytes on a job of several artifacts is read by all workers side by side, an artifact at a time; 0 never.':
     '含多个 artifact 的任务达到该大小时，由所有 worker 并行读取，每次一个 artifact；0：从不。',
+  'From so many bytes on a job is read by all workers side by side: an artifact at a time, of a large zip some of its ranks; 0 never.':
+    '任务达到该大小时，由所有 worker 并行读取：每次一个 artifact，大型 zip 每次读取其中部分卡；0：从不。',
+  'About so many bytes of one large zip are read by one worker at a time.': '单个大型 zip 中，每个 worker 每次约读取多少。',
   'Time limit of one download, retries included.': '单次下载的时间上限，含重试。',
   'Time limit of one analysis.': '单次分析的时间上限。',
   'Memory limit of the analysis process.': '分析进程的内存上限。',

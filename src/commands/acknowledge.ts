@@ -104,7 +104,7 @@ export const ack = defineCommand<AckArgs>({
   usage: '/npu-advise ack <finding> [reason] [until <date>]',
   description: {
     en: 'Acknowledges a finding (its number in the summary, id or rule; several with commas; `all`): it stays visible, but fails no gate, until its cost grows by more than 10 % and the noise or the day has passed. `ack regression` accepts that steps are slower than the baseline.',
-    zh: '确认（已知并接受）某个原因：摘要中的编号、标识或检查项，多个用逗号分隔，或 `all`。原因仍会显示，但不影响门禁，直到耗时增长超过 10% 与噪声，或日期已过。`ack regression` 表示接受比基线慢。',
+    zh: '确认（已知并接受）某个原因：摘要中的编号、标识或检查项，多个用逗号分隔，或 `all`。原因仍会显示，但不影响门禁，直到可省时间增长超过 10% 且超过噪声，或日期已过。`ack regression` 表示接受比基线慢。',
   },
   permission: 'write',
   examples: [

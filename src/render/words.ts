@@ -156,7 +156,7 @@ export const WORDS = {
   'ack.until-grows': { en: 'until it grows', zh: '耗时增长前有效' },
   'ack.rule': {
     en: 'Each comes back by itself when its cost grows by more than 10\u00a0% and the noise, or the date passes. Undo: {undo:code}.',
-    zh: '耗时增长超过 10% 与噪声，或到期后会自动恢复。撤销：{undo:code}。',
+    zh: '可省时间增长超过 10% 且超过噪声，或到期后会自动恢复。撤销：{undo:code}。',
   },
   'ack.muted': {
     en: 'Those of the settings are muted in {file:code} of the base branch.',
@@ -462,11 +462,11 @@ export const WORDS = {
   'missing-profile.uploaded-none': { en: 'It uploaded nothing.', zh: '没有上传任何 artifact。' },
   'missing-profile.no-run': {
     en: 'No workflow run that uploads {patterns:code} finished for this commit.',
-    zh: '这次提交没有上传 {patterns:code} 的工作流运行结束。',
+    zh: '没有等到该提交上传 {patterns:code} 的工作流运行结束。',
   },
   'missing-profile.no-run-in': {
     en: 'No workflow run that uploads {patterns:code} finished within {n:int} minutes.',
-    zh: '{n:int} 分钟内没有上传 {patterns:code} 的工作流运行结束。',
+    zh: '{n:int} 分钟内没有等到上传 {patterns:code} 的工作流运行结束。',
   },
   'missing-profile.expired': {
     en: 'Artifact {artifact:code} was deleted by the host before it was read. Run the workflow again to make a new one.',
@@ -751,6 +751,7 @@ export const WORDS = {
   'html.steps.out': { en: 'Pale: steps left out of the median.', zh: '浅色为未计入中位数的迭代。' },
   'html.absent': { en: 'Not in this file: {place:text}', zh: '此文件中没有：{place:text}' },
   'html.evidence.show': { en: 'Show in the charts', zh: '在图中查看' },
+  'html.rule': { en: 'About the rule {rule:code}', zh: '关于检查项 {rule:code}' },
   'html.charts': { en: 'Charts: {section:text}', zh: '图表：{section:text}' },
   'html.communication': { en: 'Communication', zh: '通信' },
   'html.communication.none': { en: 'No collectives and no links were captured.', zh: '没有采集到集合通信与链路。' },
@@ -916,6 +917,7 @@ export const WORDS = {
   'html.help.lane': { en: 'timeline: lane above, below', zh: '时间线：上一条、下一条泳道' },
   'html.help.fit': { en: 'timeline: fit the slice', zh: '时间线：聚焦色块' },
   'html.help.mark': { en: 'timeline: select the time of the slice', zh: '时间线：选中色块的时间范围' },
+  'html.help.pin': { en: 'timeline: keep the lane on top, or let it go', zh: '时间线：置顶泳道、取消置顶' },
   'html.help.clear': { en: 'clear the selection', zh: '取消选择' },
   'html.help.this': { en: 'this list', zh: '本列表' },
   'html.help.wheel': { en: 'timeline: zoom at the pointer', zh: '时间线：以指针为中心缩放' },
@@ -927,6 +929,11 @@ export const WORDS = {
   'html.timeline.total': { en: 'Total', zh: '累计' },
   'html.timeline.mean': { en: 'Mean', zh: '平均' },
   'html.timeline.longest': { en: 'Longest', zh: '最长' },
+  'html.timeline.pin': { en: 'Pin', zh: '置顶' },
+  'html.timeline.pinned': { en: 'pinned', zh: '已置顶' },
+  'html.timeline.map': { en: 'Whole step: the part in view', zh: '整个迭代：当前视图范围' },
+  'html.timeline.from': { en: 'Start of the view', zh: '视图起点' },
+  'html.timeline.to': { en: 'End of the view', zh: '视图终点' },
   'html.timeline.cut': { en: '{n:text} of {all:text} names', zh: '共 {all:text} 个名称，列出 {n:text} 个' },
   'html.checks': { en: 'Checks, inputs, notes', zh: '检查项、输入、说明' },
 } as const satisfies Record<string, L10n>;

@@ -678,7 +678,7 @@ function missingSection(job: JobFacts, lang: Lang): Report['missing'] {
       {
         text: {
           en: '{n:int} ranks: no files, and the files that are here do not say their rank',
-          zh: '{n:int} 张卡：没有文件；已有文件也没有记录卡号',
+          zh: '{n:int} 张卡：没有文件；已有文件也没有记录卡序号',
         },
         params: { n: world.missing.length - unnamed },
       },

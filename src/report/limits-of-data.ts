@@ -92,7 +92,7 @@ export function tableNotes(job: JobFacts): Message[] {
   };
   const several: L10n = {
     en: 'Ranks {ranks:ranks} are busy longer than rank {waiting:text}, which waits in {exposed:ms} of exposed communication: computing is {lateComputing:ms} against {computing:ms}, free {lateFree:ms} against {free:ms}. Several ranks alike are no slow card: unequal pipeline stages or batches look like this, and only timelines tell.',
-    zh: '卡 {ranks:ranks} 比卡 {waiting:text} 忙得更久，后者在 {exposed:ms} 的未掩盖通信中等待：计算 {lateComputing:ms}，对比 {computing:ms}；空闲 {lateFree:ms}，对比 {free:ms}。多张卡一致变慢不是慢卡：更像流水线 Stage 或 batch 不均，只有时间线能区分。',
+    zh: '卡 {ranks:ranks} 比卡 {waiting:text} 忙得更久，后者在 {exposed:ms} 的未掩盖通信中等待：计算 {lateComputing:ms}，对比 {computing:ms}；空闲 {lateFree:ms}，对比 {free:ms}。多张卡同样更忙，不是慢卡：流水线 Stage 或 batch 不均时就是这样，只有时间线能区分。',
   };
   const host: L10n = {
     en: 'Rank {late:text} is late because of its host: computing is equal ({lateComputing:ms}, {computing:ms}), free is {lateFree:ms} ({lateShare:pct}) against {free:ms} ({share:pct}). Rank {waiting:text} waits for it in {exposed:ms} of exposed communication against {lateExposed:ms}.',
@@ -137,7 +137,7 @@ function spreads(job: JobFacts): Message[] {
   };
   const text: L10n = {
     en: 'Over {n:int} ranks free is {leastFree:pct} to {mostFree:pct} of the span, computing differs by {computing:pct} and exposed communication by {exposed:num} ×.',
-    zh: '{n:int} 张卡的空闲占 {leastFree:pct} 到 {mostFree:pct}，计算相差 {computing:pct}，未掩盖通信相差 {exposed:num} 倍。',
+    zh: '{n:int} 张卡的空闲占设备侧跨度的 {leastFree:pct} 到 {mostFree:pct}，计算相差 {computing:pct}，未掩盖通信相差 {exposed:num} 倍。',
   };
   const alike: L10n = {
     en: 'They compute alike, so they wait for each other’s host, not for a slow card or link; whose host it is, only timelines with step marks of all ranks tell.',

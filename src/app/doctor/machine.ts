@@ -145,7 +145,7 @@ export function checkDataFolder({ dataDir, maxArtifactBytes, databaseUrl }: Serv
         found,
         both(
           `Keep at least ${LEAST_FREE_MB / 1024} GB free${databaseUrl === null ? '; the store lies here, too' : ''}.`,
-          `请至少保留 ${LEAST_FREE_MB / 1024} GB${databaseUrl === null ? '（内嵌存储也在此目录）' : ''}。`,
+          `请至少保留 ${LEAST_FREE_MB / 1024} GB${databaseUrl === null ? '（内置存储也在此目录）' : ''}。`,
         ),
       );
     if (free < maxArtifactBytes)

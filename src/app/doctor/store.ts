@@ -35,7 +35,7 @@ async function checkEmbedded(dataDir: string): Promise<ReturnType<typeof ok>> {
   } catch (error) {
     if (error instanceof AdviseError && error.code === 'store-in-use') {
       const owner = /process \d+ on \S+/.exec(error.message)?.[0] ?? 'another process';
-      return ok(both(`embedded, in use by ${owner}: the running server`, `内嵌存储，正由 ${owner} 使用（即运行中的服务）`));
+      return ok(both(`embedded, in use by ${owner}: the running server`, `内置存储，正由 ${owner} 使用（即运行中的服务）`));
     }
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
     return bad(
@@ -44,7 +44,7 @@ async function checkEmbedded(dataDir: string): Promise<ReturnType<typeof ok>> {
     );
   }
   try {
-    const what = both('embedded', '内嵌存储');
+    const what = both('embedded', '内置存储');
     if (!existsSync(join(dataDir, 'pglite')))
       return ok(both(`${what.en}, none yet: set up at the first start`, `${what.zh}，尚无：首次启动时创建`));
     const database = await openEmbeddedFiles(dataDir).catch(() => null);

@@ -16,7 +16,10 @@ export default defineRule({
       unit: 'share',
       min: 0,
       max: 1,
-      description: { en: 'smallest removable cast time reported, as a share of the step', zh: '可报告的最小可消除转换，占迭代耗时的比例' },
+      description: {
+        en: 'smallest removable cast time reported, as a share of the step',
+        zh: '可报告的最小可消除转换耗时，占迭代耗时的比例',
+      },
       why: {
         en: 'below 2 % of a step a change cannot be told from noise',
         zh: '低于迭代的 2% 时，变化与噪声无法区分',
@@ -27,7 +30,7 @@ export default defineRule({
       unit: 'ms',
       min: 0,
       max: 10_000,
-      description: { en: 'smallest removable cast time reported', zh: '可报告的最小可消除转换' },
+      description: { en: 'smallest removable cast time reported', zh: '可报告的最小可消除转换耗时' },
       why: {
         en: 'a dozen casts of a small tensor, which nobody would look for',
         zh: '相当于对小张量做十几次转换，不值得查找',

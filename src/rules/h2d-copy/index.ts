@@ -97,7 +97,7 @@ export default defineRule({
         message: {
           text: {
             en: 'the copy was handed over without blocking and then waited for: that happens when the host memory is not pinned',
-            zh: '拷贝以非阻塞方式下发后又被等待：主机内存不是锁页内存时才会这样',
+            zh: '拷贝以非阻塞方式下发后又被等待：Host 内存不是锁页内存（pinned memory）时会这样',
           },
         },
         file: 'trace_view.json',

@@ -370,11 +370,11 @@ export default defineRule({
                   job.world.size === null
                     ? {
                         en: 'ranks here: {n:int}; how many the job has is not recorded, so no rank can be named',
-                        zh: '有 {n:int} 张卡的数据，总卡数没有记录，无法点名',
+                        zh: '有 {n:int} 张卡的数据，总卡数没有记录，无法指出是哪张卡',
                       }
                     : {
                         en: '{n:int} of {size:text} ranks are here, so no rank can be named',
-                        zh: '只有 {n:int}/{size:text} 张卡的数据，无法点名',
+                        zh: '只有 {n:int}/{size:text} 张卡的数据，无法指出是哪张卡',
                       },
                 params: { n: job.ranks.length, size: job.world.size ?? '?' },
               },

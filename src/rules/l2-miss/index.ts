@@ -60,7 +60,7 @@ export default defineRule({
         reason: {
           text: {
             en: 'the L2 cache answers {usual:pct} of the reads; long kernels that wait for memory at less than half of that take {ms:ms} per step',
-            zh: 'L2 缓存命中率为 {usual:pct}；命中率不到一半且受限于访存的长 kernel 每迭代 {ms:ms}',
+            zh: 'L2 缓存命中率为 {usual:pct}；命中率不到其一半且受限于访存的长 kernel 每迭代 {ms:ms}',
           },
           params: { usual, ms: Math.max(0, ...ms) },
         },

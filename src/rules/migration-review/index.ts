@@ -105,7 +105,7 @@ const KINDS: Readonly<Record<MigrationKind, Kind>> = {
     title: { en: '{name:code} ignores the gradient scaler', zh: '{name:code} 忽略梯度缩放' },
     why: {
       en: 'by the source of the NPU kernel, it neither unscales gradients nor skips a step that overflowed',
-      zh: '据 NPU 算子源码，它既不还原梯度，也不会跳过溢出的迭代',
+      zh: '据 NPU 算子源码，它既不对梯度反缩放（unscale），也不会跳过溢出的迭代',
     },
   },
   'gradients-set-to-none': {
@@ -209,7 +209,7 @@ export default defineRule({
         reason: {
           text: {
             en: 'no source: a pull request has one, the command line takes `--source`',
-            zh: '没有源码：拉取请求自带，命令行使用 `--source`',
+            zh: '没有源码：PR 自带，命令行使用 `--source`',
           },
         },
       };

@@ -47,7 +47,7 @@ export default defineRule({
       add('ranks', {
         text: {
           en: '{n:int} ranks are missing, and the files that are here do not say their rank',
-          zh: '缺少 {n:int} 张卡，已有文件也没有记录卡号',
+          zh: '缺少 {n:int} 张卡，已有文件也没有记录卡序号',
         },
         params: { n: world.missing.length - unnamed },
       });

@@ -104,7 +104,7 @@ export default defineRule({
     if (schedule !== null) {
       if (schedule.repeat === 0) {
         add('repeat', {
-          text: { en: '{setting:code}: the capture starts again and again', zh: '{setting:code}：采集会一再重复' },
+          text: { en: '{setting:code}: the capture starts again and again', zh: '{setting:code}：采集会反复启动' },
           params: { setting: 'repeat=0' },
         });
       }

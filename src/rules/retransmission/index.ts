@@ -185,7 +185,7 @@ export default defineRule({
             {
               text: {
                 en: 'the profile does not count packets: counters of the network card and switch confirm or refute it',
-                zh: 'profile 不统计报文：需用网卡与交换机计数器确认',
+                zh: 'profile 不统计报文：需用网卡与交换机的计数器确认或排除',
               },
             },
           ],

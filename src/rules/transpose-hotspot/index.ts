@@ -44,7 +44,7 @@ export default defineRule({
       max: 1,
       description: {
         en: 'smallest removable layout time reported, as a share of the step',
-        zh: '可报告的最小可消除布局转换，占迭代耗时的比例',
+        zh: '可报告的最小可消除布局转换耗时，占迭代耗时的比例',
       },
       why: {
         en: 'below 2 % of a step a change cannot be told from noise',
@@ -56,7 +56,7 @@ export default defineRule({
       unit: 'ms',
       min: 0,
       max: 10_000,
-      description: { en: 'smallest removable layout time reported', zh: '可报告的最小可消除布局转换' },
+      description: { en: 'smallest removable layout time reported', zh: '可报告的最小可消除布局转换耗时' },
       why: {
         en: 'a dozen conversions of a small tensor',
         zh: '相当于对小张量做十几次转换',
