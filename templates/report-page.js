@@ -109,7 +109,9 @@
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let found = 0;
     for (const cause of causes) {
-      const text = cause.textContent.toLowerCase();
+      // What the documentation says of a rule is no place to search.
+      const about = cause.querySelector('.rule-doc')?.textContent ?? '';
+      const text = cause.textContent.replace(about, '').toLowerCase();
       cause.hidden = !words.every((word) => text.includes(word));
       if (!cause.hidden) found++;
     }

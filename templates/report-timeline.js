@@ -24,6 +24,7 @@
   const ROOM = 6;
   const MIN_VIEW_MS = 0.0005;
   const NAMES = 30;
+  const MAP = 28;
 
   const decode = async (lane, shift) => {
     const bytes = Uint8Array.from(atob(lane.data), (c) => c.charCodeAt(0));
@@ -100,6 +101,10 @@
   let dirty = true;
   let drawn = { frames: 0, rects: 0, worst: 0, times: [] };
   const loaded = new Map();
+  // Lanes kept on top, by rank and name: they stay there in other steps.
+  const pinned = new Set();
+  const nameOf = (lane) => `${lane.part.rank ?? '–'}/${lane.title}`;
+  const pinnedFirst = (all) => [...all.filter((l) => pinned.has(nameOf(l))), ...all.filter((l) => !pinned.has(nameOf(l)))];
 
   const load = async (at) => {
     if (loaded.has(at)) return loaded.get(at);
@@ -218,7 +223,9 @@
       g.fillStyle = paint.page;
       g.fillRect(LABEL, y, w, LANE);
       g.fillStyle = paint.text;
-      g.fillText(lane.rank, 0, y + LANE / 2, 52);
+      const isPinned = pinned.has(nameOf(lane));
+      // Away from the other lanes of its rank a pinned one says whose it is.
+      g.fillText(isPinned ? `▲ ${lane.part.rank ?? '–'}` : lane.rank, 0, y + LANE / 2, 52);
       g.fillStyle = paint.dim;
       g.fillText(lane.title, 56, y + LANE / 2, LABEL - 60);
       const from = firstAfter(slices, view[0]);
@@ -286,6 +293,7 @@
       if (x(lane.to) < LABEL + w) g.fillRect(Math.max(LABEL, x(lane.to)), y + LANE - 1, LABEL + w - Math.max(LABEL, x(lane.to)), 1);
     });
     drawOver(paint);
+    drawMap(paint);
     drawn.rects = rects;
     drawn.frames++;
     const took = performance.now() - begin;
@@ -312,6 +320,76 @@
       const left = Math.max(LABEL, x(slices.start[focus.at]));
       g.strokeRect(left, top(focus.lane), Math.max(2, Math.min(LABEL + width(), x(slices.end[focus.at])) - left), LANE);
     }
+  };
+
+  // The whole step: how busy the rank in focus is, else the first one, and what of it is in view.
+  const map = document.getElementById('tl-map');
+  const mapCanvas = document.getElementById('tl-map-draw');
+  const handles = [document.getElementById('tl-from'), document.getElementById('tl-to')];
+  let mapped = '';
+  let painted = null;
+  const mapX = (ms) => LABEL + ((ms - whole[0]) / (whole[1] - whole[0])) * width();
+  const drawMap = (paint) => {
+    const part = (focus === null ? lanes.find((l) => l.isBusy) : lanes[focus.lane])?.part;
+    const busy = lanes.find((l) => l.isBusy && l.part === part);
+    const r = ratio();
+    const w = width();
+    const size = [Math.round((w + LABEL) * r), Math.round(MAP * r)];
+    const g = mapCanvas.getContext('2d', { willReadFrequently: true });
+    if (mapCanvas.width !== size[0] || mapCanvas.height !== size[1]) {
+      [mapCanvas.width, mapCanvas.height] = size;
+      mapCanvas.style.width = `${w + LABEL}px`;
+      mapCanvas.style.height = `${MAP}px`;
+      painted = null;
+    }
+    // What does not change with the view is painted once.
+    const key = `${part?.rank}/${picker.value}/${paint.page}`;
+    if (painted === null || mapped !== key) {
+      const columns = Math.max(1, Math.round(w * r));
+      const cover = [new Float64Array(columns), new Float64Array(columns)];
+      const per = columns / (whole[1] - whole[0]);
+      const slices = busy?.slices;
+      for (let k = 0; k < (slices?.start.length ?? 0); k++) {
+        const a = Math.max(0, (slices.start[k] - whole[0]) * per);
+        const b = Math.min(columns, (slices.end[k] - whole[0]) * per);
+        for (let c = Math.floor(a); c <= Math.min(columns - 1, b); c++)
+          cover[slices.kind[k]][c] += Math.max(0, Math.min(b, c + 1) - Math.max(a, c));
+      }
+      g.setTransform(1, 0, 0, 1, 0, 0);
+      g.clearRect(0, 0, ...size);
+      for (let c = 0; c < columns; c++) {
+        let y = size[1];
+        for (const kind of [0, 1]) {
+          const high = Math.min(1, cover[kind][c]) * size[1];
+          g.fillStyle = paint.kinds[kind];
+          g.fillRect(Math.round(LABEL * r) + c, y - high, 1, high);
+          y -= high;
+        }
+      }
+      g.setTransform(r, 0, 0, r, 0, 0);
+      g.font = '12px system-ui, sans-serif';
+      g.textBaseline = 'middle';
+      g.fillStyle = paint.text;
+      g.fillText(part === undefined ? '' : `${words.rank} ${part.rank ?? '–'}`, 0, MAP / 2, LABEL - 8);
+      painted = g.getImageData(0, 0, ...size);
+      mapped = key;
+    } else g.putImageData(painted, 0, 0);
+    g.setTransform(r, 0, 0, r, 0, 0);
+    const [from, to] = [mapX(view[0]), mapX(view[1])];
+    g.globalAlpha = 0.6;
+    g.fillStyle = paint.page;
+    g.fillRect(LABEL, 0, from - LABEL, MAP);
+    g.fillRect(to, 0, LABEL + w - to, MAP);
+    g.globalAlpha = 1;
+    g.strokeStyle = paint.text;
+    g.strokeRect(from + 0.5, 0.5, Math.max(1, to - from - 1), MAP - 1);
+    handles.forEach((handle, i) => {
+      handle.style.left = `${mapX(view[i])}px`;
+      handle.setAttribute('aria-valuemin', whole[0].toFixed(3));
+      handle.setAttribute('aria-valuemax', whole[1].toFixed(3));
+      handle.setAttribute('aria-valuenow', view[i].toFixed(3));
+      handle.setAttribute('aria-valuetext', time(view[i]));
+    });
   };
 
   const redraw = () => {
@@ -489,6 +567,17 @@
         focus = { lane, at: Math.min(firstAfter(lanes[lane].slices, view[0]), Math.max(0, lanes[lane].slices.start.length - 1)) };
         return tell();
       }
+      case 'p': {
+        if (focus === null) focus = { lane: 0, at: 0 };
+        const lane = lanes[focus.lane];
+        const name = nameOf(lane);
+        if (!pinned.delete(name)) pinned.add(name);
+        lanes = pinnedFirst(loaded.get(Number(picker.value)).lanes);
+        focus.lane = lanes.indexOf(lane);
+        tell();
+        live.textContent = `${lane.title} · ${words.rank} ${lane.part.rank ?? '–'}${pinned.has(name) ? ` · ${words.pinned}` : ''}`;
+        return undefined;
+      }
       case 'm':
         if (focus !== null) selection = [lanes[focus.lane].slices.start[focus.at], lanes[focus.lane].slices.end[focus.at]];
         select();
@@ -565,9 +654,51 @@
   });
   canvas.addEventListener('dblclick', fit);
 
+  // The map: drag inside the part in view to move it, elsewhere to look there; a handle moves one end.
+  const mapMs = (event) => {
+    const px = event.clientX - map.getBoundingClientRect().left;
+    return Math.min(whole[1], Math.max(whole[0], whole[0] + ((px - LABEL) / width()) * (whole[1] - whole[0])));
+  };
+  const setEnd = (i, ms, remember) => {
+    const span = Math.max(MIN_VIEW_MS, (whole[1] - whole[0]) / 1e6);
+    look(i === 0 ? [Math.min(ms, view[1] - span), view[1]] : [view[0], Math.max(ms, view[0] + span)], remember);
+  };
+  let held = null;
+  map.addEventListener('pointerdown', (event) => {
+    const end = handles.indexOf(event.target);
+    const ms = mapMs(event);
+    const span = view[1] - view[0];
+    undo.push(view);
+    if (end < 0 && (ms < view[0] || ms > view[1])) look([ms - span / 2, ms + span / 2], false);
+    held = { end, from: ms, view };
+    map.setPointerCapture(event.pointerId);
+    event.preventDefault();
+    if (end >= 0) handles[end].focus();
+  });
+  map.addEventListener('pointermove', (event) => {
+    if (held === null) return;
+    const ms = mapMs(event);
+    if (held.end >= 0) setEnd(held.end, ms, false);
+    else look([held.view[0] + ms - held.from, held.view[1] + ms - held.from], false);
+  });
+  for (const over of ['pointerup', 'pointercancel'])
+    map.addEventListener(over, () => {
+      held = null;
+    });
+  handles.forEach((handle, i) => {
+    handle.addEventListener('keydown', (event) => {
+      const sign = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+      const by = (view[1] - view[0]) / 20;
+      if (sign !== undefined) setEnd(i, Math.min(whole[1], Math.max(whole[0], view[i] + sign * by)), true);
+      else if (event.key === 'Home' || event.key === 'End') setEnd(i, event.key === 'Home' ? whole[0] : whole[1], true);
+      else return;
+      event.preventDefault();
+    });
+  });
+
   const show = async (index) => {
     const next = await load(index);
-    lanes = next.lanes;
+    lanes = pinnedFirst(next.lanes);
     whole = next.whole;
     view = [...whole];
     focus = null;
@@ -658,6 +789,7 @@
     stats: () => drawn,
     reset: () => (drawn = { frames: 0, rects: 0, worst: 0, times: [] }),
     view: () => view,
+    whole: () => whole,
     lanes: () => lanes.map((l) => ({ title: l.title, rank: l.part.rank, count: l.slices.start.length })),
     top,
     LABEL,

@@ -58,6 +58,43 @@ describe.skipIf(!existsSync(CHROMIUM))('the charts of the page', () => {
     page.locator(selector).evaluateAll((all, name) => all.map((e) => Number(e.getAttribute(name))), attribute);
   const count = (page: Page, selector: string): Promise<number> => page.locator(selector).count();
 
+  it('shows the whole step above the timeline, moves its ends by keys, keeps a pinned lane on top, tells of the rule', async () => {
+    const { page, trouble } = await open('zh');
+    const view = (): Promise<[number, number]> => page.evaluate('timeline.view()');
+    const from = page.locator('#tl-from');
+    const end = Number(await page.locator('#tl-to').getAttribute('aria-valuenow'));
+    expect(end).toBeCloseTo((await view())[1], 2);
+    await from.focus();
+    await page.keyboard.press('ArrowRight');
+    expect((await view())[0]).toBeCloseTo(end / 20, 3);
+    await expect.poll(async () => Number(await from.getAttribute('aria-valuenow'))).toBeCloseTo(end / 20, 2);
+    await page.keyboard.press('Home');
+    expect((await view())[0]).toBe(0);
+    // a click beyond the view moves it there, as long as before
+    await page.locator('#tl-to').focus();
+    for (let i = 0; i < 20; i++) await page.keyboard.press('ArrowLeft');
+    const [a, b] = await view();
+    const box = (await page.locator('#tl-map').boundingBox())!;
+    await page.mouse.click(box.x + box.width - 20, box.y + box.height / 2);
+    const [c, d] = await view();
+    expect([d - c, c > a]).toEqual([expect.closeTo(b - a, 3), true]);
+    // pin the last lane, let it go again
+    const lanes = (): Promise<{ title: string; rank: number }[]> => page.evaluate('timeline.lanes()');
+    const before = await lanes();
+    await page.locator('#tl-draw').focus();
+    for (let i = 0; i < before.length; i++) await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('p');
+    expect(await lanes()).toEqual([before.at(-1), ...before.slice(0, -1)]);
+    expect(await page.locator('#tl-live').textContent()).toContain('已置顶');
+    await page.keyboard.press('p');
+    expect(await lanes()).toEqual(before);
+    const about = page.locator('.cause .rule-doc').first();
+    expect(await about.locator('h4').allTextContents()).toEqual(['检查什么', '为何耗时', '怎么改', '何时不适用']);
+    expect(await about.locator('summary').textContent()).toBe('关于检查项 dataloader-stall');
+    expect(trouble).toEqual([]);
+    await page.close();
+  });
+
   it('draws every chart from the report, and nothing leaves the file', async () => {
     const { page, requests, trouble } = await open('en');
     // step: the bar, the bars of the ranks, the map, the columns of the rank that sets the pace

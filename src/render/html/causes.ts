@@ -6,6 +6,7 @@ import { costsTime, isAcknowledged, type NumberedFinding, numberFindings, senten
 import { word } from '../words.ts';
 import { foldOut } from './figure.ts';
 import { at, code, html, type Markup, prose, text } from './markup.ts';
+import { ruleDoc } from './rule-doc.ts';
 
 const SQUARES = { critical: '■■■■', high: '■■■□', medium: '■■□□', info: '■□□□' } as const;
 
@@ -66,7 +67,7 @@ function article(
   })}</ul>${chartsLink(finding, lang)}
 ${finding.recommendations.length === 0 ? null : html`<h3>${prose(word('detail.change', lang))}</h3>${finding.recommendations.map((r) => change(r, report, places))}`}
 <h3>${prose(word('detail.sure', lang))}</h3><p>${prose(sureText(finding, lang))}</p>${finding.caveats.length === 0 ? null : html`<ul>${finding.caveats.map((c) => html`<li>${prose(sentence(c, lang))}</li>`)}</ul>`}
-<p class="dim"><code lang="en">${text(finding.rule)}</code> · <code lang="en">${text(finding.id)}</code></p>`;
+${ruleDoc(finding.rule, lang)}<p class="dim"><code lang="en">${text(finding.rule)}</code> · <code lang="en">${text(finding.id)}</code></p>`;
   return html`<article class="cause s-${text(finding.severity)}" data-finding="${text(finding.id)}">${foldOut(head, body, page.open)}</article>`;
 }
 

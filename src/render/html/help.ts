@@ -14,6 +14,7 @@ const KEYS = [
   ['↑ ↓', 'lane'],
   ['F', 'fit'],
   ['M', 'mark'],
+  ['P', 'pin'],
   ['Esc', 'clear'],
   ['Ctrl + wheel', 'wheel'],
   ['drag', 'drag'],

@@ -74,6 +74,7 @@ export function timelineSection(report: Report): Markup {
     total: word('html.timeline.total', lang),
     mean: word('html.timeline.mean', lang),
     longest: word('html.timeline.longest', lang),
+    pinned: word('html.timeline.pinned', lang),
     cut: word('html.timeline.cut', lang, { n: '{n}', all: '{all}' }),
   };
   const steps = [...new Set(parts.map((p) => p.step))];
@@ -82,7 +83,8 @@ export function timelineSection(report: Report): Markup {
 <p class="none noscript">${prose(word('html.timeline.scripts', lang))}</p>
 <div id="tl" hidden>
 <p><label>${prose(names.step)} <select id="tl-step">${options}</select></label>
-<button type="button" data-key="w">+</button> <button type="button" data-key="s">−</button> <button type="button" data-key="a">←</button> <button type="button" data-key="d">→</button> <button type="button" data-key="0">0</button> <button type="button" data-key="Backspace">${prose(word('html.timeline.undo', lang))}</button> <span class="dim">${prose(word('html.help', lang))}${text(lang === 'en' ? ': ' : '：')}<kbd lang="en">?</kbd></span></p>
+<button type="button" data-key="w">+</button> <button type="button" data-key="s">−</button> <button type="button" data-key="a">←</button> <button type="button" data-key="d">→</button> <button type="button" data-key="0">0</button> <button type="button" data-key="Backspace">${prose(word('html.timeline.undo', lang))}</button> <button type="button" data-key="p">${prose(word('html.timeline.pin', lang))}</button> <span class="dim">${prose(word('html.help', lang))}${text(lang === 'en' ? ': ' : '：')}<kbd lang="en">?</kbd></span></p>
+<div id="tl-map" role="group" aria-label="${text(word('html.timeline.map', lang))}"><canvas id="tl-map-draw" aria-hidden="true"></canvas><span id="tl-from" class="handle" role="slider" tabindex="0" aria-label="${text(word('html.timeline.from', lang))}"></span><span id="tl-to" class="handle" role="slider" tabindex="0" aria-label="${text(word('html.timeline.to', lang))}"></span></div>
 <div id="tl-box"><canvas id="tl-draw" role="application" tabindex="0" aria-label="${text(word('html.timeline', lang))}" aria-describedby="tl-live"></canvas><canvas id="tl-over" aria-hidden="true"></canvas></div>
 <p id="tl-live" role="status" aria-live="polite"></p><div id="tl-panel"></div>
 </div>
