@@ -70,6 +70,8 @@ export interface GitHubOptions {
   readonly log: Logger;
   /** Told of every request, retries included. */
   readonly onExchange?: (exchange: Exchange) => void;
+  /** So long an answer may take, with its body; only tests give another. */
+  readonly timeoutMs?: number;
   /** The clock that `RateLimited.until` goes by. */
   readonly now?: () => number;
 }
@@ -101,6 +103,8 @@ const NO_RETRY = [400, 401, 403, 404, 410, 422, 429, 451];
 /** A limit that is over sooner is waited for in place. */
 const SHORT_WAIT_MS = 15_000;
 const TEST_SHORT_WAIT_MS = 1500;
+/** GitHub ends a request of its own after 10 s; a connection that says nothing would be waited for for five minutes. */
+const ANSWER_MS = 60_000;
 /** How long it is taken for granted that an installation does not reach a repository. */
 const OUT_OF_REACH_MS = 2 * 60_000;
 
@@ -126,8 +130,9 @@ export function createGitHub(options: GitHubOptions): GitHub {
     shortWaitMs: isPaced ? SHORT_WAIT_MS : TEST_SHORT_WAIT_MS,
     unnamedMs: isPaced ? 60_000 : 300,
   });
-  const watched = (caller: string): { request?: { fetch: typeof fetch } } =>
-    options.onExchange === undefined ? {} : { request: { fetch: watchedFetch(caller, options.onExchange) } };
+  const watched = (caller: string): { request: { fetch: typeof fetch } } => ({
+    request: { fetch: watchedFetch(caller, options.timeoutMs ?? ANSWER_MS, options.onExchange ?? (() => undefined)) },
+  });
   const app = new ProbotOctokit({ ...common, ...throttle('app'), ...watched('app'), auth: { appId, privateKey } });
   obeyLimits(app, 'app');
   const tokens = new Map<string, Token>();
@@ -247,12 +252,14 @@ export function createGitHub(options: GitHubOptions): GitHub {
   };
 }
 
-function watchedFetch(caller: string, tell: (exchange: Exchange) => void): typeof fetch {
+function watchedFetch(caller: string, timeoutMs: number, tell: (exchange: Exchange) => void): typeof fetch {
   return async (input, init) => {
     const started = performance.now();
     const seconds = (): number => (performance.now() - started) / 1000;
     try {
-      const response = await fetch(input, init);
+      const late = AbortSignal.timeout(timeoutMs);
+      const signal = init?.signal == null ? late : AbortSignal.any([init.signal, late]);
+      const response = await fetch(input, { ...init, signal });
       tell({ caller, status: response.status, seconds: seconds(), headers: response.headers });
       return response;
     } catch (error) {

@@ -328,7 +328,7 @@ export async function concludeAnyhow(deps: Dependencies, target: Target, pr: num
 }
 
 /** Last resort after the last try: says on the check, and on the comment if there is one, that it did not work. */
-export async function publishGivingUp(deps: Dependencies, analysis: Analysis, correlationId: string): Promise<void> {
+export async function publishGivingUp(deps: Dependencies, analysis: Analysis, correlationId: string, cause: unknown): Promise<void> {
   const { target, pr, headSha } = analysis;
   const octokit = await deps.github.client(target.installationId, target.repository, PERMISSIONS.read);
   const pull = await readPullRequest(octokit, target.repository, pr);
@@ -338,7 +338,11 @@ export async function publishGivingUp(deps: Dependencies, analysis: Analysis, co
     return { ok: true, value: DEFAULT_CONFIG } as const;
   });
   const config = settings.ok ? settings.value : DEFAULT_CONFIG;
-  const reason = config.lang === 'en' ? 'the analysis did not finish after several tries' : '多次尝试后分析仍未完成';
+  const isFull = isDiskFull(cause);
+  const reason =
+    config.lang === 'en'
+      ? `the analysis did not finish after several tries${isFull ? ': the disk of the server is full' : ''}`
+      : `多次尝试后分析仍未完成${isFull ? '：服务器磁盘已满' : ''}`;
   const hint =
     config.lang === 'en'
       ? 'Try `/npu-advise rerun` later; the operator finds the reason in the log.'
@@ -356,4 +360,11 @@ export async function publishGivingUp(deps: Dependencies, analysis: Analysis, co
     isWord: analysis.wanted?.attachment !== undefined,
     statement: failure(reason, hint, correlationId),
   });
+}
+
+/** The analysis process tells its errors as text. */
+function isDiskFull(error: unknown): boolean {
+  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++)
+    if (/\b(?:ENOSPC|EDQUOT|SQLITE_FULL)\b|database or disk is full/.test(at.message)) return true;
+  return false;
 }

@@ -573,14 +573,14 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
         await reactAll(deps, analysis.target, commentIds, isDone ? '+1' : 'confused');
         return outcome;
       },
-      async (correlationId) => {
+      async (correlationId, error) => {
         const check = await deps.store.checks.find(analysis.target.repository.id, analysis.headSha, analysis.pr);
         // What was to be said again still stands as it was said, unless its check has been opened for it.
         const isStanding = analysis.restates === true && !analysis.isAsked && analysis.run === null && check?.phase === 'completed';
         if (!isStanding) {
-          await publishGivingUp(deps, analysis, correlationId).catch(async (error: unknown) => {
-            if (limitOf(error) === null) await lookAgain(deps, analysis, isHopeless(error));
-            throw error;
+          await publishGivingUp(deps, analysis, correlationId, error).catch(async (failure: unknown) => {
+            if (limitOf(failure) === null) await lookAgain(deps, analysis, isHopeless(failure));
+            throw failure;
           });
         }
         await reactAll(deps, analysis.target, commentIds, 'confused');

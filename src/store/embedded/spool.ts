@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { closeSync, fdatasync, fsync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fdatasync, fsync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { link, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -47,6 +47,8 @@ export function openSpool(folder: string): Inbox {
       renameSync(draft, path);
     } catch (error) {
       closeSync(handle);
+      // On a full disk GitHub sends many that cannot be kept.
+      rmSync(draft, { force: true });
       throw error;
     }
     const syncing = Promise.allSettled([syncData(handle), syncAll(folderHandle)]).then(() => {
