@@ -1,8 +1,11 @@
 #!/usr/bin/env node
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 22 || (major === 22 && minor < 13)) {
+  const isChinese = /^zh/i.test(process.env.LC_ALL || process.env.LC_MESSAGES || process.env.LANG || '');
   console.error(
-    `npu-advise needs Node 22.13 or newer (this is ${process.versions.node}); in a clone run "npm ci" first, it brings Node 24.`,
+    isChinese
+      ? `npu-advise 需要 Node 22.13 或更新版本（当前为 ${process.versions.node}）；在克隆的仓库中请先运行“npm ci”，它会安装 Node 24。`
+      : `npu-advise needs Node 22.13 or newer (this is ${process.versions.node}); in a clone run "npm ci" first, it brings Node 24.`,
   );
   process.exit(2);
 }

@@ -328,6 +328,8 @@ describe('the command', () => {
     });
     expect(run.status).toBe(1);
     expect(run.stdout).toMatch(/^✘ 私钥：/m);
+    // Names of variables and of GitHub's pages stay as they are; four words in a row are a sentence.
+    expect(run.stdout).not.toMatch(/(\b[A-Za-z]+ ){3}[a-z]+/);
     expect(run.stdout).toContain('项未通过');
     expect(run.stderr).toBe('');
     expect(() =>

@@ -22,7 +22,8 @@ function refusal(error: unknown): ReturnType<typeof bad> {
       both('Correct the path or its permissions.', '请更正路径或其权限。'),
     );
   }
-  return bad(both(error.message, error.message), both(error.hint, error.hint));
+  const { en, zh } = error.told;
+  return bad(both(en.message, zh.message), both(en.hint, zh.hint));
 }
 
 export interface Settings {

@@ -12,7 +12,7 @@ import { bad, both, look, type Outcome, ok } from './outcome.ts';
 
 const CONNECT_MS = 8000;
 /** pg-boss needs 13. */
-const LEAST_POSTGRES = 130_000;
+const LEAST_POSTGRES = 150_000;
 
 const TITLE = both('Store', '存储');
 
@@ -107,7 +107,7 @@ async function checkPostgres(url: string): Promise<ReturnType<typeof ok>> {
        has_database_privilege(current_database(), 'CREATE') AS creates`,
     );
     const what = both(`PostgreSQL ${row!.version}`, `PostgreSQL ${row!.version}`);
-    if (Number(row!.number) < LEAST_POSTGRES) return bad(what, both('Use PostgreSQL 13 or newer.', '请使用 PostgreSQL 13 或更新版本。'));
+    if (Number(row!.number) < LEAST_POSTGRES) return bad(what, both('Use PostgreSQL 15 or newer.', '请使用 PostgreSQL 15 或更新版本。'));
     const judged = await judgeSchema(sql, what);
     const isNew = (await readSchemaVersion(sql)).found === null;
     if (isNew && row!.creates !== true)
