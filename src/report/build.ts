@@ -119,6 +119,8 @@ interface Draft {
 interface Hidden {
   readonly rule: Rule;
   readonly raw: RawFinding;
+  /** What the step would change by without it. */
+  readonly ms: number;
 }
 
 /** Puts the report together: savings, severities, symptoms under their causes, totals, verdict, texts in one language. */
@@ -158,7 +160,7 @@ export function buildReport(input: ReportInput): Report {
           },
           lang,
         );
-        hidden.push({ rule, raw });
+        hidden.push({ rule, raw, ms: headline(e) });
         continue;
       }
       kept.push(draft(input, rule, raw, e));
@@ -240,10 +242,28 @@ export function buildReport(input: ReportInput): Report {
     })),
     notes: [...whereTheStepGoes(job, lang), ...[...segmentNotes(job.ranks), ...tableNotes(job), ...input.notes].map((n) => say(n, lang))],
     missing: missingSection(job, lang),
-    views: views(job, findings),
+    views: { ...views(job, findings), nearMisses: nearMisses(job, hidden, kept, floor, lang) },
   };
   report.verdict = verdictOf(report, causes.length, job);
   return report;
+}
+
+const MOST_MISSES = 5;
+
+/** What rules saw and the reporting floor kept back, largest first: so that "quiet" can be checked. */
+function nearMisses(job: JobFacts, hidden: readonly Hidden[], kept: readonly Draft[], floor: number, lang: Lang): Report['views'][string] {
+  return hidden
+    .filter(({ raw }) => !kept.some((d) => d.raw === raw))
+    .map(({ rule, raw, ms }) => ({
+      rule: rule.id,
+      title: say(raw.title, lang),
+      ranks: raw.ranks.map((r) => job.ranks[r]!.rank),
+      ms: round(ms),
+      floorMs: round(floor),
+    }))
+    .filter(({ ms }) => ms > 0)
+    .sort((a, b) => b.ms - a.ms || (a.rule < b.rule ? -1 : 1))
+    .slice(0, MOST_MISSES);
 }
 
 /** A smaller gain is not worth the doubt of two causes that only count together, share of the step. */

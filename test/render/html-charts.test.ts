@@ -29,6 +29,11 @@ const FILLS = {
 } as const;
 const places = { path: (file: string) => file, url: ({ line }: { line: number }) => PERMALINK.replace('L88', `L${line}`) };
 
+const withMiss = (report: ReturnType<typeof fullReport>): typeof report => ({
+  ...report,
+  views: { ...report.views, nearMisses: [{ rule: 'gc-pause', title: '卡 2 的 <b>GC</b>', ranks: [2], ms: 0.31, floorMs: 0.5 }] },
+});
+
 describe.skipIf(!existsSync(CHROMIUM))('the charts of the page', () => {
   const dir = mkdtempSync(join(tmpdir(), 'npu-advisor-charts-'));
   let browser: Browser;
@@ -36,7 +41,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the charts of the page', () => {
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
     context = await browser.newContext({ viewport: { width: 1200, height: 900 }, colorScheme: 'light' });
-    for (const lang of LANGS) writeFileSync(join(dir, `${lang}.html`), renderHtml(fullReport(lang), places, CONTEXT));
+    for (const lang of LANGS) writeFileSync(join(dir, `${lang}.html`), renderHtml(withMiss(fullReport(lang)), places, CONTEXT));
   });
   afterAll(async () => {
     await browser?.close();
@@ -88,6 +93,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the charts of the page', () => {
     expect(await page.locator('#tl-live').textContent()).toContain('已置顶');
     await page.keyboard.press('p');
     expect(await lanes()).toEqual(before);
+    expect(await page.locator('#misses tbody td').allTextContents()).toEqual(['gc-pause', '卡 2 的 <b>GC</b>', '0.310', '0.500']);
     const about = page.locator('.cause .rule-doc').first();
     expect(await about.locator('h4').allTextContents()).toEqual(['检查什么', '为何耗时', '怎么改', '何时不适用']);
     expect(await about.locator('summary').textContent()).toBe('关于检查项 dataloader-stall');

@@ -1,10 +1,11 @@
+import { z } from 'zod';
 import type { Lang } from '../../model/lang.ts';
 import type { Finding, Location, Recommendation, Report } from '../../model/report.ts';
 import { diffLines, editPlace, evidenceSource, findingFacts, isKnownReference, namesSource, type Places, sureText } from '../details.ts';
 import { proofOf } from '../proof.ts';
 import { costsTime, isAcknowledged, type NumberedFinding, numberFindings, sentence } from '../standing.ts';
 import { word } from '../words.ts';
-import { foldOut } from './figure.ts';
+import { foldOut, msColumn, table } from './figure.ts';
 import { at, code, html, type Markup, prose, text } from './markup.ts';
 import { ruleDoc } from './rule-doc.ts';
 
@@ -95,6 +96,31 @@ function chartsLink(finding: Finding, lang: Lang): Markup | null {
   return html`<p><a href="#${text(section)}">${prose(word('html.charts', lang, { section: word(`html.nav.${section}`, lang) }))}</a></p>`;
 }
 
+const NearMisses = z.array(
+  z.object({ rule: z.string(), title: z.string(), ms: z.number().nonnegative(), floorMs: z.number().nonnegative() }),
+);
+
+/** What was seen and is not worth a finding; open where nothing else was found. */
+function nearMisses(report: Report, isQuiet: boolean): Markup | null {
+  const { lang } = report;
+  const parsed = NearMisses.safeParse(report.views.nearMisses);
+  if (!parsed.success || parsed.data.length === 0) return null;
+  const ms = msColumn(parsed.data.flatMap((miss) => [miss.ms, miss.floorMs]));
+  const rows = parsed.data.map((miss) => [
+    html`<code lang="en">${text(miss.rule)}</code>`,
+    prose(miss.title, 400),
+    ms(miss.ms),
+    ms(miss.floorMs),
+  ]);
+  const columns = [
+    { title: word('html.misses.rule', lang) },
+    { title: word('html.misses.cause', lang) },
+    { title: word('html.misses.ms', lang), figures: true },
+    { title: word('html.misses.floor', lang), figures: true },
+  ];
+  return html`<div id="misses">${foldOut(prose(word('html.misses', lang, { n: rows.length })), table(columns, rows), isQuiet)}</div>`;
+}
+
 /** Every cause with its proof and its change; acknowledged ones last, closed. */
 export function causesSection(report: Report, places: Places): Markup {
   const { lang } = report;
@@ -109,6 +135,6 @@ export function causesSection(report: Report, places: Places): Markup {
 <p class="search"><label>${prose(word('html.search', lang))} <input type="search" id="q" autocomplete="off"></label> <span role="status" id="q-count"></span> <span id="q-more" data-text="${text(word('html.search.elsewhere', lang))}"></span></p>
 ${open.length === 0 ? html`<p class="none">${prose(word('heading.quiet', lang))}</p>` : open.map((f, i) => article(f, page(i < 3)))}
 ${known.length === 0 ? null : foldOut(prose(word(`ack.title.${known.length === 1 ? 'one' : 'many'}`, lang, { n: known.length })), html`${known.map((f) => article(f, page(false)))}`)}
-${failed.map(({ rule, reason }) => html`<p class="none"><code lang="en">${text(rule)}</code> ${prose(word('outcome.error', lang))}: ${prose(reason)}</p>`)}
+${nearMisses(report, open.length === 0)}${failed.map(({ rule, reason }) => html`<p class="none"><code lang="en">${text(rule)}</code> ${prose(word('outcome.error', lang))}: ${prose(reason)}</p>`)}
 </section>`;
 }
