@@ -102,8 +102,6 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Bytes of artifacts that are fetched for one repository in a day (UTC); a job that has begun is finished.':
     '每个仓库每天（UTC）最多下载多少 artifact；已开始的任务会完成。',
   'Bytes of artifacts that are fetched for one job at most.': '每个任务最多下载多少 artifact。',
-  'From so many bytes on a job of several artifacts is read by all workers side by side, an artifact at a time; 0 never.':
-    '含多个 artifact 的任务达到该大小时，由所有 worker 并行读取，每次一个 artifact；0：从不。',
   'From so many bytes on a job is read by all workers side by side: an artifact at a time, of a large zip some of its ranks; 0 never.':
     '任务达到该大小时，由所有 worker 并行读取：每次一个 artifact，大型 zip 每次读取其中部分卡；0：从不。',
   'About so many bytes of one large zip are read by one worker at a time.': '单个大型 zip 中，每个 worker 每次约读取多少。',
@@ -111,6 +109,10 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Time limit of one analysis.': '单次分析的时间上限。',
   'Memory limit of the analysis process.': '分析进程的内存上限。',
   'Analyses that run at the same time in this process.': '该进程同时进行的分析数。',
+  'Memory that the analyses of this process may take together; no more are started. Empty: that of the machine or container.':
+    '该进程的各项分析合计可用的内存，超出则不再开始新的分析。空：以机器或容器的内存为准。',
+  'Room that the downloads of this process may take together; no more are started. Empty: 80 % of what is free.':
+    '该进程的各项下载合计可用的磁盘空间，超出则不再开始新的下载。空：剩余空间的 80 %。',
   'Comments with commands and buttons of one person in one repository that are heard within an hour.':
     '一个人在一个仓库中，每小时受理的命令评论与按钮次数。',
   'Tries before a job gives up and says so on the check.': '任务放弃之前的尝试次数；放弃时在检查上说明。',

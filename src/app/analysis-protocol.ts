@@ -1,5 +1,6 @@
 import type { AdviseError } from '../base/errors.ts';
 import type { EngineOptions } from '../engine/analyse.ts';
+import type { Share } from '../importers/index.ts';
 import type { Report } from '../model/report.ts';
 import type { WantedParts } from '../sources/index.ts';
 
@@ -27,6 +28,8 @@ export type NamedFiles = readonly (readonly [path: string, text: string])[];
 export interface DigestRequest {
   readonly paths: readonly string[];
   readonly partial: readonly string[];
+  /** Only these ranks of the one zip that is given; `isAlone`: the job has no other upload. */
+  readonly share?: (Share & { readonly isAlone: boolean }) | null;
   /** Where the gzipped facts.json goes. */
   readonly out: { readonly path: string; readonly maxBytes: number };
 }
@@ -35,7 +38,7 @@ export interface DigestRequest {
 export type AnalysisTask =
   | { readonly kind: 'analyse'; readonly request: AnalysisRequest }
   | { readonly kind: 'digest'; readonly request: DigestRequest }
-  | { readonly kind: 'parts'; readonly paths: readonly string[] };
+  | { readonly kind: 'parts'; readonly paths: readonly string[]; readonly share: Share | null };
 
 /** What the parent answers to `named`. */
 export interface NamedAnswer {
@@ -44,7 +47,7 @@ export interface NamedAnswer {
 }
 
 export type PartsAnswer =
-  | { readonly ok: true; readonly parts: WantedParts }
+  | { readonly ok: true; readonly parts: WantedParts /** Rank folders and archives, which may be read apart. */; readonly groups?: number }
   | { readonly ok: false; readonly code: string; readonly told: AdviseError['told'] };
 
 export interface AnalysisProgress {

@@ -4,6 +4,7 @@ import { setPriority } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AdviseError } from '../base/errors.ts';
+import type { Share } from '../importers/index.ts';
 import type { Report } from '../model/report.ts';
 import {
   type AnalysisMessage,
@@ -37,7 +38,7 @@ export interface AnalysisRunner {
   /** Reads a portion of a job into a file of facts. */
   digest(request: DigestRequest, hooks: AnalysisHooks): Promise<void>;
   /** What must be fetched of zips of which only the directory is on disk. */
-  parts(paths: readonly string[], hooks: AnalysisHooks): Promise<readonly PartsAnswer[]>;
+  parts(paths: readonly string[], hooks: AnalysisHooks, share?: Share | null): Promise<readonly PartsAnswer[]>;
 }
 
 /** Paths of frames that an analysis may ask for. */
@@ -244,8 +245,8 @@ export function createAnalysisRunner(analyser: string, limits: AnalysisLimits, s
     digest: async (request, hooks) => {
       await run({ kind: 'digest', request }, hooks, limits.timeoutMs, (message) => (message.type === 'digested' ? true : undefined));
     },
-    parts: (paths, hooks) =>
-      run({ kind: 'parts', paths }, hooks, Math.min(PARTS_TIMEOUT_MS, limits.timeoutMs), (message) =>
+    parts: (paths, hooks, share = null) =>
+      run({ kind: 'parts', paths, share }, hooks, Math.min(PARTS_TIMEOUT_MS, limits.timeoutMs), (message) =>
         message.type === 'parts' ? message.answers : undefined,
       ),
   };

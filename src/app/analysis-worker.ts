@@ -34,7 +34,7 @@ async function work(task: AnalysisTask): Promise<void> {
     await send({ type: 'started' });
     if (task.kind === 'parts') {
       const { partsOf } = await import('./parts.ts');
-      await send({ type: 'parts', answers: await partsOf(task.paths) });
+      await send({ type: 'parts', answers: await partsOf(task.paths, task.share) });
       return;
     }
     if (task.kind === 'digest') {

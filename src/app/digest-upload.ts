@@ -3,24 +3,27 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { AdviseError } from '../base/errors.ts';
 import { collectRanks } from '../engine/collect-ranks.ts';
-import { wantedFiles } from '../importers/index.ts';
+import { filesOfShare, wantedFiles } from '../importers/index.ts';
 import { factsToJson } from '../model/facts-json.ts';
-import { openSource, type ProfileSource } from '../sources/index.ts';
+import { openSource, type ProfileSource, type Wanted } from '../sources/index.ts';
 import { type AnalysisProgress, ARCHIVE_ERROR, type DigestRequest, NOT_FETCHED } from './analysis-protocol.ts';
 
 /** Reads one portion of a job down to the facts of its ranks, gzipped, into a file. Runs in the analysis process only. */
 export async function digestUpload(request: DigestRequest, onProgress: (progress: AnalysisProgress) => void): Promise<void> {
   const sources: ProfileSource[] = [];
+  const { share = null } = request;
+  const only = share === null ? null : (files: Parameters<Wanted>[0]) => filesOfShare(files, share);
   try {
     for (const path of request.paths) {
       sources.push(
-        await openSource(path, undefined, request.partial.includes(path) ? wantedFiles : null).catch((error: unknown) => {
+        await openSource(path, undefined, request.partial.includes(path) ? wantedFiles : null, only).catch((error: unknown) => {
           throw error instanceof AdviseError ? AdviseError.from(`${ARCHIVE_ERROR}${error.code}`, error.told, { cause: error }) : error;
         }),
       );
     }
     const { ranks, ...upload } = await collectRanks(sources, {
-      isOneOfMany: true,
+      isOneOfMany: share?.isAlone !== true,
+      isShare: share !== null,
       onBytes: (done, total, count) => onProgress({ phase: 'read', done, total, ranks: count }),
     });
     const missed = [...upload.inputs, ...ranks.flatMap((rank) => rank.inputs)].find(({ note }) =>

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { withoutTrailing } from '../base/endings.ts';
 import { AdviseError } from '../base/errors.ts';
@@ -77,12 +77,29 @@ export const VARIABLES = [
   {
     name: 'NPU_ADVISOR_SPREAD_MB',
     default: '1024',
-    description: 'From so many bytes on a job of several artifacts is read by all workers side by side, an artifact at a time; 0 never.',
+    description:
+      'From so many bytes on a job is read by all workers side by side: an artifact at a time, of a large zip some of its ranks; 0 never.',
+  },
+  {
+    name: 'NPU_ADVISOR_PORTION_MB',
+    default: '256',
+    description: 'About so many bytes of one large zip are read by one worker at a time.',
   },
   { name: 'NPU_ADVISOR_DOWNLOAD_TIMEOUT_S', default: '1800', description: 'Time limit of one download, retries included.' },
   { name: 'NPU_ADVISOR_ANALYSIS_TIMEOUT_S', default: '1800', description: 'Time limit of one analysis.' },
   { name: 'NPU_ADVISOR_ANALYSIS_MEMORY_MB', default: '4096', description: 'Memory limit of the analysis process.' },
   { name: 'NPU_ADVISOR_ANALYSES', default: '1', description: 'Analyses that run at the same time in this process.' },
+  {
+    name: 'NPU_ADVISOR_MEMORY_MB',
+    default: null,
+    description:
+      'Memory that the analyses of this process may take together; no more are started. Empty: that of the machine or container.',
+  },
+  {
+    name: 'NPU_ADVISOR_DISK_MB',
+    default: null,
+    description: 'Room that the downloads of this process may take together; no more are started. Empty: 80 % of what is free.',
+  },
   {
     name: 'NPU_ADVISOR_COMMANDS_PER_HOUR',
     default: '30',
@@ -141,10 +158,16 @@ export interface ServerOptions {
   readonly maxArtifactBytes: number;
   /** 0: never. */
   readonly spreadBytes: number;
+  /** About so much of a zip is one portion of it. */
+  readonly portionBytes: number;
   readonly downloadTimeoutMs: number;
   readonly analysisTimeoutMs: number;
   readonly analysisMemoryMb: number;
   readonly analyses: number;
+  /** What all analyses together may take. */
+  readonly memoryMb: number;
+  /** What all downloads together may take; null: of what is free. */
+  readonly diskBytes: number | null;
   readonly commandsPerHour: number;
   readonly attempts: number;
   readonly retryDelaySeconds: number;
@@ -310,10 +333,13 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Serv
     maxDailyBytes: number('NPU_ADVISOR_MAX_DAILY_MB', 1, 1_000_000_000) * 1024 * 1024,
     maxArtifactBytes: number('NPU_ADVISOR_MAX_ARTIFACT_MB', 1, 1_000_000) * 1024 * 1024,
     spreadBytes: number('NPU_ADVISOR_SPREAD_MB', 0, 1_000_000) * 1024 * 1024,
+    portionBytes: number('NPU_ADVISOR_PORTION_MB', 1, 1_000_000) * 1024 * 1024,
     downloadTimeoutMs: number('NPU_ADVISOR_DOWNLOAD_TIMEOUT_S', 1, 86_400) * 1000,
     analysisTimeoutMs: number('NPU_ADVISOR_ANALYSIS_TIMEOUT_S', 1, 86_400) * 1000,
     analysisMemoryMb: number('NPU_ADVISOR_ANALYSIS_MEMORY_MB', 64, 1_000_000),
     analyses: number('NPU_ADVISOR_ANALYSES', 1, 64),
+    memoryMb: get('NPU_ADVISOR_MEMORY_MB') === null ? machineMemoryMb() : number('NPU_ADVISOR_MEMORY_MB', 64, 100_000_000),
+    diskBytes: get('NPU_ADVISOR_DISK_MB') === null ? null : number('NPU_ADVISOR_DISK_MB', 1, 1_000_000_000) * 1024 * 1024,
     commandsPerHour: number('NPU_ADVISOR_COMMANDS_PER_HOUR', 1, 100_000),
     attempts: number('NPU_ADVISOR_ATTEMPTS', 1, 20),
     retryDelaySeconds: number('NPU_ADVISOR_RETRY_DELAY_S', 0, 3600),
@@ -325,6 +351,12 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Serv
     killAt: isTest ? get('NPU_ADVISOR_KILL_AT') : null,
     testAnalyser: isTest ? get('NPU_ADVISOR_TEST_ANALYSER') : null,
   };
+}
+
+/** Of the container, where it has a limit [Node.js: 0 or a huge number without one], else of the machine. */
+function machineMemoryMb(): number {
+  const limit = process.constrainedMemory();
+  return Math.floor((limit > 0 ? Math.min(limit, totalmem()) : totalmem()) / 1024 / 1024);
 }
 
 function listOf(value: string | null): string[] {

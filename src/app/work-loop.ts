@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { VERSION } from '../engine/version.ts';
@@ -14,12 +14,12 @@ import { createAnalysisRunner } from './analysis-runner.ts';
 import { createDetailsLinks } from './details/link.ts';
 import type { StoredPage } from './details/serve-details.ts';
 import type { ServerOptions } from './env.ts';
+import { createBudget, slotsFor } from './jobs/budget.ts';
 import type { Dependencies } from './jobs/dependencies.ts';
 import { eraseRemoved, findRemoved } from './jobs/erase.ts';
 import { handleSubject } from './jobs/handle-subject.ts';
 import { ingest } from './jobs/ingest.ts';
 import { noteAbsence, noteAlive, reconcile } from './jobs/reconcile.ts';
-import { createSemaphore } from './jobs/semaphore.ts';
 import { prune, sweep } from './jobs/sweep.ts';
 import { createKillPoint } from './kill-point.ts';
 import { createJobMetrics } from './metrics/job-metrics.ts';
@@ -27,6 +27,8 @@ import { siblingModule } from './sibling-module.ts';
 
 /** Commands, heads and runs handled at the same time; most of their time they wait for GitHub. */
 const LIGHT_HANDS = 4;
+/** Of the free room of the disk; the rest is left to whoever shares it. */
+const FREE_SHARE = 0.8;
 /** Pull requests handled beside those that are being analysed: they fetch settings and source, wait for their turn, or publish. */
 const SPARE_HANDS = 3;
 const INGEST_MS = 1000;
@@ -79,6 +81,14 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
   });
   const metrics = createJobMetrics(RULES.map(({ id }) => id));
   const analyser = options.testAnalyser ?? siblingModule('analyser', import.meta.url);
+  const slots = slotsFor(options.analyses, options.analysisMemoryMb, options.memoryMb);
+  if (slots < options.analyses)
+    log.warn({ analyses: options.analyses, slots, memoryMb: options.memoryMb }, 'fewer analyses run at a time than asked for: memory');
+  const freeDisk = async (): Promise<number> => {
+    if (options.diskBytes !== null) return options.diskBytes;
+    const { bavail, bsize } = await statfs(scratch);
+    return bavail * bsize * FREE_SHARE;
+  };
   const limits = { timeoutMs: options.analysisTimeoutMs, memoryMb: options.analysisMemoryMb };
   const deps: Dependencies = {
     store: metrics.store(opened.store),
@@ -101,7 +111,7 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
     scratch,
     killPoint: createKillPoint(options.killAt),
     signal: controller.signal,
-    analysisSlot: metrics.analysisSlot(createSemaphore(options.analyses)),
+    analysisSlot: metrics.analysisSlot(createBudget({ slots, freeDisk })),
     now: opened.clock.now,
     links: options.publicUrl === null ? null : createDetailsLinks(options.publicUrl, options.webhookSecret, options.linkDays),
     timed: metrics.timed,
@@ -112,7 +122,7 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
     log.warn({ behindMs }, 'the clock of this machine differs from that of the database, which is followed');
   await noteAbsence(deps);
   await noteAlive(deps);
-  const hands = { light: LIGHT_HANDS, heavy: options.analyses + SPARE_HANDS, portions: options.analyses };
+  const hands = { light: LIGHT_HANDS, heavy: slots + SPARE_HANDS, portions: slots };
   await opened.queue.work((subject) => handleSubject(deps, subject), hands);
 
   let ingesting: Promise<unknown> | null = null;

@@ -34,6 +34,8 @@ export interface CollectOptions {
   readonly signal?: AbortSignal | undefined;
   /** More of the same job is read elsewhere: paths are those below the name of the upload. */
   readonly isOneOfMany?: boolean;
+  /** Other ranks of the same upload are read elsewhere: which capture counts is told when all are put together. */
+  readonly isShare?: boolean;
 }
 
 /** Files of no rank that are listed one by one; beyond it the rest is left out of the list. */
@@ -81,7 +83,8 @@ export async function collectRanks(sources: readonly ProfileSource[], options: C
   const read = await readRanks(folders, onRead, options.signal);
   const named = read.map((r) => (r.folder === '' ? namedAfter(r, sources[0]!.label) : r));
   const ranks = [...digested, ...named];
-  const chosen = chooseCapture(ranks.filter(isUsable));
+  const readable = ranks.filter(isUsable);
+  const chosen = options.isShare === true ? { ranks: readable, inputs: [], notes: [] } : chooseCapture(readable);
   const cluster = await readClusters(clusters, chosen.ranks.length > 0);
   const usable = chosen.ranks.length > 0 ? chosen.ranks : cluster.ranks;
   const before = uploads.flatMap((u) => u.inputs);

@@ -11,6 +11,7 @@ export { readCluster } from './cluster/index.ts';
 export { findCaptures } from './find-captures.ts';
 export { findRankFolders, leaf, parent, type RankFolder, rankFromFolder } from './rank-folders.ts';
 export type { RawCapture } from './raw-captures.ts';
+export { filesOfShare, type Share, shareCount } from './shares.ts';
 export { filesRead, wantedFiles } from './wanted.ts';
 
 /** Logs of one rank that are read. */

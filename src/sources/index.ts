@@ -6,7 +6,7 @@ import { fileEntry, openFolder } from './folder.ts';
 import { gunzip, gunzipped } from './gzip.ts';
 import { DEFAULT_LIMITS, type SourceLimits } from './limits.ts';
 import { withNested } from './nested.ts';
-import { absent, type Wanted, withoutUnwanted } from './partial-zip.ts';
+import { absent, limitedTo, type Wanted, withoutUnwanted } from './partial-zip.ts';
 import type { EntryPlace, ProfileEntry, ProfileSource } from './source.ts';
 import { openTar } from './tar.ts';
 import { openZip } from './zip.ts';
@@ -20,10 +20,16 @@ export { directoryStart, ZIP_END_BYTES } from './zip-end.ts';
 
 /**
  * Opens what a person points at, with the archives in it; decided by content, not by name. Throws AdviseError with a hint.
- * `held`: only these files of a zip are there.
+ * `held`: only these files of a zip are there; `only`: the others do not count.
  */
-export async function openSource(path: string, limits: SourceLimits = DEFAULT_LIMITS, held: Wanted | null = null): Promise<ProfileSource> {
-  const whole = await openOuter(path, limits);
+export async function openSource(
+  path: string,
+  limits: SourceLimits = DEFAULT_LIMITS,
+  held: Wanted | null = null,
+  only: Wanted | null = null,
+): Promise<ProfileSource> {
+  const all = await openOuter(path, limits);
+  const whole = only === null ? all : limitedTo(all, only);
   const outer = held === null ? whole : withoutUnwanted(whole, held);
   try {
     return await withNested(outer, limits);

@@ -26,12 +26,19 @@ export interface WantedParts {
 export const WORTH_A_REQUEST = 1 << 20;
 
 /** Reads the directory of a zip whose files need not be there yet. Refuses what `openSource` refuses, before a byte of it is fetched. */
-export async function wantedParts(file: string, wanted: Wanted, limits: SourceLimits = DEFAULT_LIMITS): Promise<WantedParts> {
+export async function wantedParts(
+  file: string,
+  wanted: Wanted,
+  limits: SourceLimits = DEFAULT_LIMITS,
+  only: Wanted | null = null,
+): Promise<WantedParts> {
   const { zip, members } = await openDirectory(file, limits, basename(file));
   zip.close();
   const named = members.map(({ entry, start, end }) => ({ path: entry.fileName, bytes: entry.uncompressedSize, start, end }));
-  const isHeld = heldBy(wanted, named);
-  const kept = named.filter(({ path }) => isHeld(path)).sort((a, b) => a.start - b.start);
+  const own = only === null ? null : only(named);
+  const mine = own === null ? named : named.filter(({ path }) => own.has(path));
+  const isHeld = heldBy(wanted, mine);
+  const kept = mine.filter(({ path }) => isHeld(path)).sort((a, b) => a.start - b.start);
   const ranges: { start: number; end: number }[] = [];
   for (const { start, end } of kept) {
     const last = ranges.at(-1);
@@ -51,6 +58,12 @@ export function withoutUnwanted(source: ProfileSource, wanted: Wanted): ProfileS
 function heldBy(wanted: Wanted, files: Parameters<Wanted>[0]): (path: string) => boolean {
   const names = wanted(files);
   return (path) => names.has(path) || NAMED_ARCHIVE.test(path);
+}
+
+/** The same source without the files that somebody else reads. */
+export function limitedTo(source: ProfileSource, only: Wanted): ProfileSource {
+  const own = only(source.entries);
+  return { ...source, entries: source.entries.filter(({ path }) => own.has(path)) };
 }
 
 export function absent(entry: Omit<ProfileEntry, 'open'>): ProfileEntry {

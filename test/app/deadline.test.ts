@@ -67,6 +67,7 @@ beforeAll(async () => {
       maxArtifactBytes: 1e6,
       maxDailyBytes: 1e12,
       spreadBytes: 0,
+      portionBytes: 1e9,
       downloadTimeoutMs: 1000,
       analysisTimeoutMs: 1000,
       attempts: 2,

@@ -10,6 +10,7 @@ import { analyseArtifact } from '../../src/app/analyser.ts';
 import { digestUpload } from '../../src/app/digest-upload.ts';
 import type { Dependencies } from '../../src/app/jobs/dependencies.ts';
 import { gather, handlePortion } from '../../src/app/jobs/portions.ts';
+import { partsOf } from '../../src/app/parts.ts';
 import { listArtifacts } from '../../src/github/artifacts.ts';
 import type { Report } from '../../src/model/report.ts';
 import { DEFAULT_OPTIONS } from '../support/grid.ts';
@@ -20,12 +21,13 @@ const spec: JobSpec = { ranks: 4, seed: 11, layers: 3, steps: 3, faults: [{ kind
 const home = mkdtempSync(join(tmpdir(), 'npu-portions-'));
 let jobs: Jobs;
 let zips: Buffer[] = [];
+let all: Buffer;
 let uploads = 0;
 
 beforeAll(async () => {
   const folders = await writeProfiles(simulate(spec), join(home, 'job'));
-  zips = await Promise.all(
-    [folders.slice(0, 2), folders.slice(2)].map(async (of) => {
+  const made = await Promise.all(
+    [folders, folders.slice(0, 2), folders.slice(2)].map(async (of) => {
       const files: Record<string, Buffer> = {};
       for (const folder of of) {
         for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
@@ -36,6 +38,8 @@ beforeAll(async () => {
       return makeZip(files);
     }),
   );
+  all = made[0]!;
+  zips = made.slice(1);
   jobs = await openJobs({ spreadBytes: 1, attempts: 2 });
 });
 afterAll(async () => {
@@ -55,7 +59,11 @@ async function spread(contents: readonly Buffer[], over: Partial<Dependencies> =
   const handled: string[] = [];
   const deps: Dependencies = {
     ...jobs.deps,
-    analysis: { ...jobs.deps.analysis, digest: (request) => digestUpload(request, () => undefined) },
+    analysis: {
+      ...jobs.deps.analysis,
+      digest: (request) => digestUpload(request, () => undefined),
+      parts: (paths, _, share = null) => partsOf(paths, share),
+    },
     ...over,
   };
   // Whoever hears of it does it, as often as it fails, as the queue does.
@@ -134,6 +142,27 @@ describe('a job in portions', () => {
     const late = { ...jobs.deps.options, downloadTimeoutMs: 50, analysisTimeoutMs: 50 };
     const stuck = { ...jobs.deps.analysis, digest: () => new Promise<void>(() => undefined) };
     await expect(spread(zips, { options: late, analysis: stuck })).rejects.toThrow(/was not read in time/);
+  });
+
+  it('divides one zip by its ranks, and reports the rest when a part fails', async () => {
+    const options = { ...jobs.deps.options, portionBytes: Math.ceil(all.length / 3) };
+    const { report, handled } = await spread([all], { options });
+    expect(handled).toHaveLength(3);
+    const path = join(home, 'all.zip');
+    await writeFile(path, all);
+    const plain = (r: object): unknown => JSON.parse(JSON.stringify(r).replaceAll(/[\w-]+\.zip/g, 'zip'));
+    const sorted = (r: Report) => plain({ ...r, inputs: [...r.inputs].sort((a, b) => (a.path < b.path ? -1 : 1)) });
+    expect(sorted(await report())).toEqual(sorted(await analyse([path])));
+
+    const digest: Dependencies['analysis']['digest'] = (request) => {
+      if (request.share?.index === 1) throw new Error('the process died');
+      return digestUpload(request, () => undefined);
+    };
+    const partsHere: Dependencies['analysis']['parts'] = (paths, _, share = null) => partsOf(paths, share);
+    const part = await (await spread([all], { options, analysis: { ...jobs.deps.analysis, digest, parts: partsHere } })).report();
+    expect(part.job.ranks.length).toBeGreaterThan(0);
+    expect(part.job.ranks.length).toBeLessThan(4);
+    expect(part.notes.join('\n')).toMatch(/1 of 3 parts of the upload could not be read \(.*node-0 \(2\/3\)/);
   });
 
   it('stays in one process when it is small or one artifact', async () => {

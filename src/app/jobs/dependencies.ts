@@ -7,6 +7,7 @@ import type { AnalysisRunner } from '../analysis-runner.ts';
 import type { DetailsLinks } from '../details/link.ts';
 import type { ServerOptions } from '../env.ts';
 import type { KillPoint } from '../kill-point.ts';
+import type { Need } from './budget.ts';
 
 /** Everything a job touches. Built once by the work thread; tests may build their own. */
 export interface Dependencies {
@@ -22,6 +23,7 @@ export interface Dependencies {
     | 'maxArtifactBytes'
     | 'maxDailyBytes'
     | 'spreadBytes'
+    | 'portionBytes'
     | 'downloadTimeoutMs'
     | 'analysisTimeoutMs'
     | 'attempts'
@@ -38,8 +40,8 @@ export interface Dependencies {
   readonly signal: AbortSignal;
   /** Whether `signal` was aborted because nobody wants the result any more. */
   readonly isOvertaken?: () => boolean;
-  /** Lets a bounded number of analyses run. */
-  readonly analysisSlot: <T>(body: () => Promise<T>) => Promise<T>;
+  /** Lets analyses run while slots and disk allow. */
+  readonly analysisSlot: <T>(body: () => Promise<T>, need?: Need) => Promise<T>;
   readonly now: () => number;
   /** Writes addresses of details pages; null: there are none. */
   readonly links: DetailsLinks | null;

@@ -1,10 +1,12 @@
-import { type FileHandle, open, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, mkdtemp, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { AdviseError, type Said } from '../../base/errors.ts';
 import type { Artifact } from '../../github/artifacts.ts';
 import type { Octokit } from '../../github/client.ts';
 import { downloadArtifact, expired, placeFor, tooLarge } from '../../github/download.ts';
 import { NoParts, openPartial, type PartialDownload } from '../../github/partial-download.ts';
 import { ProfileUnavailable } from '../../github/storage.ts';
+import type { Share } from '../../importers/index.ts';
 import { directoryStart } from '../../sources/index.ts';
 import type { PartsAnswer } from '../analysis-protocol.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -25,6 +27,8 @@ export interface FetchJob {
   readonly folder: string;
   /** False: everything is downloaded. */
   readonly mayBeParts: boolean;
+  /** Only these ranks of each zip are fetched, where the host gives parts. */
+  readonly share?: Share | null;
   /** Bytes that have arrived, of those that will. */
   readonly onBytes: (done: number, total: number) => void;
 }
@@ -64,7 +68,7 @@ export async function fetchArtifacts(deps: Dependencies, job: FetchJob): Promise
   let done = 0;
   try {
     if (job.mayBeParts) await openAll(deps, job, opened);
-    const plans = await planAll(deps, opened);
+    const plans = await planAll(deps, opened, job.share ?? null);
     let left = deps.options.maxArtifactBytes;
     const total = artifacts.reduce((sum, artifact) => {
       const plan = plans.get(artifact);
@@ -132,7 +136,7 @@ function corrupt({ name }: Artifact, detail: Said): ProfileUnavailable {
 }
 
 async function openAll(deps: Dependencies, job: FetchJob, opened: Map<Artifact, Opened>): Promise<void> {
-  const queue = job.artifacts.filter((artifact) => artifact.bytes >= WORTH_PARTS);
+  const queue = job.artifacts.filter((artifact) => artifact.bytes >= WORTH_PARTS || job.share != null);
   const worker = async (): Promise<void> => {
     for (let artifact = queue.shift(); artifact !== undefined; artifact = queue.shift()) {
       if (artifact.expired) throw expired(artifact);
@@ -187,11 +191,31 @@ async function openOne(deps: Dependencies, { octokit, target, folder }: FetchJob
   }
 }
 
-async function planAll(deps: Dependencies, opened: ReadonlyMap<Artifact, Opened>): Promise<Map<Artifact, FetchPlan>> {
+/** Into how many shares a zip may be divided by its ranks, told by its directory; 1 where it is no zip or the host gives no parts. */
+export async function sharesOf(deps: Dependencies, octokit: Octokit, target: Target, artifact: Artifact): Promise<number> {
+  await mkdir(deps.scratch, { recursive: true, mode: 0o700 });
+  const folder = await mkdtemp(join(deps.scratch, 'job-'));
+  try {
+    const job = { octokit, target, artifacts: [artifact], folder, mayBeParts: true, onBytes: () => undefined };
+    const opened = await openOne(deps, job, artifact).catch((error: unknown) => {
+      if (error instanceof NoParts) return error.message;
+      throw error;
+    });
+    if (typeof opened === 'string') return 1;
+    opened.remote.close();
+    await opened.file.close();
+    const [answer] = await deps.analysis.parts([opened.path], { signal: deps.signal });
+    return answer?.ok === true && Number.isSafeInteger(answer.groups) ? Math.max(1, answer.groups ?? 1) : 1;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function planAll(deps: Dependencies, opened: ReadonlyMap<Artifact, Opened>, share: Share | null): Promise<Map<Artifact, FetchPlan>> {
   const plans = new Map<Artifact, FetchPlan>();
   if (opened.size === 0) return plans;
   const paths = [...opened.values()].map(({ path }) => path);
-  const answers: readonly PartsAnswer[] = await deps.analysis.parts(paths, { signal: deps.signal });
+  const answers: readonly PartsAnswer[] = await deps.analysis.parts(paths, { signal: deps.signal }, share);
   for (const [i, [artifact, { remote, directory }]] of [...opened].entries()) {
     const plan = planFetch(remote.size, answers[i]);
     plans.set(artifact, plan);

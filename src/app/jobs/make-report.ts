@@ -23,6 +23,7 @@ import type { KeptProfile } from '../../store/ports.ts';
 import { type AnalysisProgress, ARCHIVE_ERROR, NOT_FETCHED } from '../analysis-protocol.ts';
 import { asAccepted } from './accepted.ts';
 import { ancestryOf, type Baseline, type BaselineSearch, type Comparing, findBaseline, withHistory, writeBaseline } from './baseline.ts';
+import { needOf } from './budget.ts';
 import { type Candidate, isAttached } from './candidate.ts';
 import { hasFailed, openCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -221,20 +222,23 @@ async function makeReport(
     if (!stays) await writeCheck(deps, place, await openCheck(deps, place, config.lang, 'analysing'), false);
   };
   const gathered = await gather(deps, target, { artifacts, progress, onSpread: open });
-  const made = await deps.analysisSlot(async () => {
-    if (gathered === null) await open();
-    const baseline = 'baseline' in compared ? compared.baseline : null;
-    return analyseArtifacts(deps, octokit, target, {
-      artifacts,
-      gathered,
-      config,
-      source,
-      more,
-      progress,
-      baseline,
-      keepsFacts: isTrusted,
-    });
-  });
+  const made = await deps.analysisSlot(
+    async () => {
+      if (gathered === null) await open();
+      const baseline = 'baseline' in compared ? compared.baseline : null;
+      return analyseArtifacts(deps, octokit, target, {
+        artifacts,
+        gathered,
+        config,
+        source,
+        more,
+        progress,
+        baseline,
+        keepsFacts: isTrusted,
+      });
+    },
+    needOf(gathered === null ? artifacts : []),
+  );
   const of: Report = isWord ? { ...made.report, attached: true, gate: null } : made.report;
   const judged = ofJob(Report.parse({ ...of, gate: of.gate ?? evaluateGate(of, config.gate) }), settings.name);
   const said = isWord ? { ...judged, notes: [...judged.notes, attachedNote(artifacts, headSha, config.lang)] } : judged;

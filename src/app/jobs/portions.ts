@@ -269,7 +269,10 @@ export async function handlePortion(deps: Dependencies, subject: string): Promis
   }, WAKE_MS);
   try {
     const watched = { ...deps, signal: AbortSignal.any([deps.signal, dropped.signal]) };
-    await portions.finish(portion.id, await deps.analysisSlot(() => readPortion(watched, portion.payload as Payload)));
+    await portions.finish(
+      portion.id,
+      await deps.analysisSlot(() => readPortion(watched, portion.payload as Payload), { diskBytes: sizeOf(portion.payload as Payload) }),
+    );
   } catch (error) {
     if (deps.signal.aborted || limitOf(error) !== null) {
       await portions.uncount(portion.id);

@@ -14,6 +14,7 @@ import { renderJobsCheck } from '../../render/jobs.ts';
 import type { ReportComment } from '../../render/views.ts';
 import { evaluateGate } from '../../report/gate.ts';
 import { ancestryOf, type Comparing, findBaseline, withHistory } from './baseline.ts';
+import { needOf } from './budget.ts';
 import type { Candidate } from './candidate.ts';
 import { plainCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -169,7 +170,10 @@ async function recordOne(deps: Dependencies, octokit: Octokit, target: Target, r
       progress,
       onSpread: async () => undefined,
     });
-    const made = await deps.analysisSlot(() => analyseArtifacts(deps, octokit, target, { ...what, gathered }));
+    const made = await deps.analysisSlot(
+      () => analyseArtifacts(deps, octokit, target, { ...what, gathered }),
+      needOf(gathered === null ? candidate.artifacts : []),
+    );
     await gathered?.done();
     const judged = Report.parse({ ...made.report, gate: made.report.gate ?? evaluateGate(made.report, config.gate) });
     await record(deps, target, { job: key, sha: headSha, branch, pr: null, trusted: true, origin }, { report: judged, facts: made.facts });

@@ -172,7 +172,7 @@ export function createJobMetrics(rules: readonly string[], now: () => number = D
         return report;
       },
     }),
-    analysisSlot: (slot) => async (body) => {
+    analysisSlot: (slot) => async (body, need) => {
       const asked = now();
       return slot(async () => {
         phases.observe({ phase: 'wait', outcome: 'done' }, (now() - asked) / 1000);
@@ -182,7 +182,7 @@ export function createJobMetrics(rules: readonly string[], now: () => number = D
         } finally {
           running.dec();
         }
-      });
+      }, need);
     },
     timed: measure,
     onExchange({ caller, status, seconds, headers }) {
