@@ -112,7 +112,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Memory that the analyses of this process may take together; no more are started. Empty: that of the machine or container.':
     '该进程的各项分析合计可用的内存，超出则不再开始新的分析。空：以机器或容器的内存为准。',
   'Room that the downloads of this process may take together; no more are started. Empty: 80 % of what is free.':
-    '该进程的各项下载合计可用的磁盘空间，超出则不再开始新的下载。空：剩余空间的 80 %。',
+    '该进程的各项下载合计可用的磁盘空间，超出则不再开始新的下载。空：剩余空间的 80%。',
   'Comments with commands and buttons of one person in one repository that are heard within an hour.':
     '一个人在一个仓库中，每小时受理的命令评论与按钮次数。',
   'Tries before a job gives up and says so on the check.': '任务放弃之前的尝试次数；放弃时在检查上说明。',
