@@ -52,6 +52,7 @@ const STREAM_TOLERANCE = 40_000;
 const COLLECTIVE_TOLERANCE = 150_000;
 /** Between pipeline stages goes what the next kernels read. */
 const SENDS = /^hcom_(send|receive|batchsendrecv)/i;
+const isSend = ({ type, types }: Tape, node: number): boolean => SENDS.test(types[type[node]!]!);
 /** The launching thread is behind the calling one by about this, ns. */
 const BEHIND = 2_000_000;
 /** A fetch that finds its batch ready still costs about this long on the host, ns. */
@@ -291,7 +292,7 @@ function ordersOf({ tape, facts }: ReplayRank, byLaunch: readonly number[]): Int
       if (tape.kind[node] !== COMMUNICATION) continue;
       // The launching thread runs a little behind the thread that calls.
       const inBackward = covered(backward, tape.launch[node]! - BEHIND, tape.launch[node]! + 1) > 0;
-      if (!inBackward || SENDS.test(tape.types[tape.type[node]!]!)) last = node;
+      if (!inBackward || isSend(tape, node)) last = node;
     }
     orders[s] = last;
   }
@@ -606,14 +607,17 @@ export function run(model: Graph, removals: Removals): ReplayResult {
   return fromEnds(begin, ends);
 }
 
-/** Sum over the collectives of the longest wait of a member for the last one that its own computing does not cover, ms. */
+/**
+ * Sum over the collectives of the longest wait of a member for the last one that its own computing does not cover, ms. Pipeline stages
+ * wait for each other by design: point-to-point calls do not count.
+ */
 export function exposedWaitMs(model: Graph, removals: Removals): number {
   const { state, arrived } = play(model, removals);
   const computing = state.map(computedIn);
   let ns = 0;
   model.rendezvous.forEach((m, at) => {
     const { last, first } = arrived[at]!;
-    if (!(last > first)) return;
+    if (!(last > first) || isSend(state[m.ranks[0]!]!.plan.rank.tape, m.nodes[0]!)) return;
     let most = 0;
     m.ranks.forEach((r, k) => {
       const { start, plan } = state[r]!;
