@@ -1,9 +1,9 @@
+import { median } from '../../base/statistics.ts';
 import type { JobComparison } from '../../model/comparison.ts';
 import type { RankFacts } from '../../model/facts.ts';
 import { buildReplay, type Rendezvous, type ReplayModel } from '../../replay/replay.ts';
 import { type Batch, batchOf, type GivenBatch } from './batch.ts';
 import { type Arrival, alignClocks, arrivals, type Clock, type Match, matchCollectives } from './collectives.ts';
-import { medianOfUsed } from './per-step.ts';
 import { type JobSteps, jobSteps } from './steps.ts';
 import { type World, world } from './world.ts';
 
@@ -150,10 +150,7 @@ function longestAbsentWait(job: JobFacts): number {
 function unsharedMs(job: JobFacts): number {
   if (job.matches.length === 0 || job.matches.some((m) => m.ranks.length > 1)) return 0;
   const exposed = job.ranks.map((rank) =>
-    medianOfUsed(
-      job,
-      rank.steps.map((s) => s.breakdown.exposedMs),
-    ),
+    median(job.steps.usedIndex.map((s) => rank.steps[s]?.breakdown.exposedMs ?? Number.NaN).filter((ms) => !Number.isNaN(ms))),
   );
   return Math.max(0, ...exposed.filter((ms) => !Number.isNaN(ms)));
 }
