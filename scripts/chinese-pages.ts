@@ -85,6 +85,8 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   '`https`, or `http` for a stand-in on this machine.': '`https`；本机上的替身可用 `http`。',
   'Address to listen on; `0.0.0.0` in a container.': '监听地址；容器中为 `0.0.0.0`。',
   'Port to listen on; 0 takes a free one.': '监听端口；0 表示任选空闲端口。',
+  'Set to 1, a new server takes the port over before the old one ends (Linux, with `DATABASE_URL`). Of both of them.':
+    '设为 1 时，新的服务器先接管端口，旧的再结束（Linux，须设置 `DATABASE_URL`）。新旧两个进程都要设置。',
   'Port of `/metrics`, apart from the webhook; `/healthz` and `/readyz` are there, too. Empty: not served.':
     '`/metrics` 的端口，与 webhook 分开；`/healthz` 与 `/readyz` 也在此处。空：不提供。',
   'Address to serve metrics on. They are for those who run the server: never one that the internet reaches.':
@@ -104,6 +106,13 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Bytes of artifacts that are fetched for one job at most.': '每个任务最多下载多少 artifact。',
   'From so many bytes on a job is read by all workers side by side: an artifact at a time, of a large zip some of its ranks; 0 never.':
     '任务达到该大小时，由所有 worker 并行读取：每次一个 artifact，大型 zip 每次读取其中部分卡；0：从不。',
+  'Where the facts of a large job lie until it is put together: absolute path of a folder that all machines share, or `s3://bucket/prefix`. The same for every process. Empty: in the database.':
+    '大型任务的摘要在汇总之前存放于何处：所有机器共享的目录的绝对路径，或 `s3://bucket/prefix`。各进程须一致。留空：存于数据库。',
+  'Address of the storage of that bucket, where it is not Amazon S3; with the bucket in the name of the host where it wants so.':
+    '该存储桶所在存储服务的地址（不是 Amazon S3 时）；服务要求时，主机名中带上桶名。',
+  'Region of that bucket.': '该存储桶的区域。',
+  'Key that may list, read, write and remove in that bucket.': '对该存储桶有列举、读、写、删权限的密钥。',
+  'Its secret.': '该密钥的私密部分。',
   'About so many bytes of one large zip are read by one worker at a time.': '单个大型 zip 中，每个 worker 每次约读取多少。',
   'Time limit of one download, retries included.': '单次下载的时间上限，含重试。',
   'Time limit of one analysis.': '单次分析的时间上限。',
@@ -143,8 +152,11 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'PR 上已确认的内容：登录名、时间、理由、原因的标题与代价。',
   'Figures of each profile for its trend (step time, idle share, largest causes), its commit and branch, and for a while its facts: the small digest that a comparison needs.':
     '每份 profile 用于走势的数据（迭代耗时、空闲占比、最大的原因）、其提交与分支；以及在一段时间内保存其摘要，供对比使用。',
-  'Shares of a large job that several workers read: numbers and names of artifacts, and the facts of their ranks.':
-    '由多个 worker 分担读取的大型任务的各部分：artifact 的编号与名称，及其各卡的摘要。',
+  'Shares of a large job that several workers read: numbers and names of artifacts, and the facts of their ranks (with `NPU_ADVISOR_BLOBS` in that folder or bucket).':
+    '由多个 worker 分担读取的大型任务的各部分：artifact 的编号与名称，及其各卡的摘要（设置 `NPU_ADVISOR_BLOBS` 时在该目录或存储桶中）。',
+  'Names of facts outside of the database (`NPU_ADVISOR_BLOBS`) that are being removed: number of the repository.':
+    '正在删除的、数据库之外的摘要（`NPU_ADVISOR_BLOBS`）的名称：含仓库编号。',
+  'until they are removed, as a rule within seconds': '直到删除，一般在数秒之内',
   'When this server was last alive.': '该服务器最近一次存活的时间。',
   'Bytes of artifacts fetched for a repository on a day.': '某仓库某天下载 artifact 的字节数。',
   'Number of an installation or repository whose data is being erased.': '正在清除数据的安装或仓库的编号。',

@@ -6,6 +6,8 @@ import { AdviseError } from '../base/errors.ts';
 import { checkSecret } from '../github/front.ts';
 import { GITHUB_ARTIFACT_HOSTS } from '../github/outbound.ts';
 import type { L10n } from '../model/lang.ts';
+import type { BlobPlace } from '../store/blobs/place.ts';
+import { blobPlaceOf } from './blob-place.ts';
 
 /** One variable of the environment. This table is the documentation, too (`npu-advise doctor`, docs/operate.md). */
 export interface Variable {
@@ -36,6 +38,11 @@ export const VARIABLES = [
   { name: 'HOST', default: '127.0.0.1', description: 'Address to listen on; `0.0.0.0` in a container.' },
   { name: 'PORT', default: '3000', description: 'Port to listen on; 0 takes a free one.' },
   {
+    name: 'NPU_ADVISOR_SHARE_PORT',
+    default: null,
+    description: 'Set to 1, a new server takes the port over before the old one ends (Linux, with `DATABASE_URL`). Of both of them.',
+  },
+  {
     name: 'NPU_ADVISOR_METRICS_PORT',
     default: null,
     description: 'Port of `/metrics`, apart from the webhook; `/healthz` and `/readyz` are there, too. Empty: not served.',
@@ -58,6 +65,21 @@ export const VARIABLES = [
     default: './data',
     description: 'Folder for the embedded store, accepted deliveries and downloads. One process each.',
   },
+  {
+    name: 'NPU_ADVISOR_BLOBS',
+    default: null,
+    description:
+      'Where the facts of a large job lie until it is put together: absolute path of a folder that all machines share, or `s3://bucket/prefix`. The same for every process. Empty: in the database.',
+  },
+  {
+    name: 'AWS_ENDPOINT_URL',
+    default: null,
+    description:
+      'Address of the storage of that bucket, where it is not Amazon S3; with the bucket in the name of the host where it wants so.',
+  },
+  { name: 'AWS_REGION', default: 'us-east-1', description: 'Region of that bucket.' },
+  { name: 'AWS_ACCESS_KEY_ID', default: null, description: 'Key that may list, read, write and remove in that bucket.', isSecret: true },
+  { name: 'AWS_SECRET_ACCESS_KEY', default: null, description: 'Its secret.', isSecret: true },
   {
     name: 'NPU_ADVISOR_ARTIFACT_HOSTS',
     default: GITHUB_ARTIFACT_HOSTS.join(','),
@@ -143,6 +165,8 @@ export interface ServerOptions {
   readonly apiUrl: string;
   readonly host: string;
   readonly port: number;
+  /** Another server of the same user may listen there, too. */
+  readonly sharesPort: boolean;
   /** null: metrics are not served. */
   readonly metricsPort: number | null;
   readonly metricsHost: string;
@@ -151,6 +175,8 @@ export interface ServerOptions {
   readonly linkDays: number;
   readonly databaseUrl: string | null;
   readonly dataDir: string;
+  /** null: in the database. */
+  readonly blobs: BlobPlace | null;
   readonly artifactHosts: readonly string[];
   /** Patterns of `owner/name`; empty: all. */
   readonly repositories: readonly string[];
@@ -251,6 +277,23 @@ function checkAuthorities(file: string | null): void {
   );
 }
 
+/** Two servers on one port need one store between them, which the embedded one is not. */
+function isPortShared(value: string | null, databaseUrl: string | null): boolean {
+  if (value === null || value === '0') return false;
+  if (value === '1' && databaseUrl !== null) return true;
+  throw new AdviseError(
+    'environment',
+    {
+      en: value === '1' ? 'NPU_ADVISOR_SHARE_PORT needs DATABASE_URL' : 'NPU_ADVISOR_SHARE_PORT must be 1 or empty',
+      zh: value === '1' ? 'NPU_ADVISOR_SHARE_PORT 须与 DATABASE_URL 一起使用' : 'NPU_ADVISOR_SHARE_PORT 须为 1 或留空',
+    },
+    {
+      en: 'Leave it out with the embedded store: one process works on it, and deliveries of a restart are asked for again.',
+      zh: '使用内置存储时不要设置：它只支持一个进程，重启期间的投递会再次请求。',
+    },
+  );
+}
+
 function readPrivateKey(get: (name: Name) => string | null): string {
   const path = get('PRIVATE_KEY_PATH');
   const raw = get('PRIVATE_KEY') ?? (path === null ? null : readFileSync(path, 'utf8'));
@@ -322,12 +365,20 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Serv
     apiUrl: apiUrlOf(gheHost, protocol),
     host: get('HOST') ?? '127.0.0.1',
     port: number('PORT', 0, 65_535),
+    sharesPort: isPortShared(get('NPU_ADVISOR_SHARE_PORT'), get('DATABASE_URL')),
     metricsPort: get('NPU_ADVISOR_METRICS_PORT') === null ? null : number('NPU_ADVISOR_METRICS_PORT', 0, 65_535),
     metricsHost: get('NPU_ADVISOR_METRICS_HOST') ?? '127.0.0.1',
     publicUrl: publicUrlOf(get('NPU_ADVISOR_PUBLIC_URL')),
     linkDays: number('NPU_ADVISOR_LINK_DAYS', 2, 90),
     databaseUrl: get('DATABASE_URL'),
     dataDir: resolve(get('NPU_ADVISOR_DATA_DIR') ?? join(tmpdir(), 'npu-advisor')),
+    blobs: blobPlaceOf({
+      blobs: get('NPU_ADVISOR_BLOBS'),
+      endpoint: get('AWS_ENDPOINT_URL'),
+      region: get('AWS_REGION') ?? defaultOf('AWS_REGION'),
+      accessKeyId: get('AWS_ACCESS_KEY_ID'),
+      secretAccessKey: get('AWS_SECRET_ACCESS_KEY'),
+    }),
     artifactHosts: [...listOf(get('NPU_ADVISOR_ARTIFACT_HOSTS')), ...(isCloud(gheHost) ? [`*.${gheHost}`] : [])],
     repositories: listOf(get('NPU_ADVISOR_REPOSITORIES')),
     maxDailyBytes: number('NPU_ADVISOR_MAX_DAILY_MB', 1, 1_000_000_000) * 1024 * 1024,

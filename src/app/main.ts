@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { createNodeMiddleware, Probot } from 'probot';
@@ -40,6 +40,8 @@ const ANSWER_MS = 5000;
 const PROBLEM_REUSE_MS = 1000;
 /** Jobs wait more than they compute: garbage is collected early (an idle server with PostgreSQL takes some 30 MB less). */
 const YOUNG_MB = 12;
+/** So long connections that are kept open may bring one more request to a server that ends. */
+const LAST_ANSWERS_MS = 1000;
 /** For a page somebody waits a little longer. */
 const PAGE_MS = 30_000;
 
@@ -143,14 +145,30 @@ function openInbox(options: ServerOptions, log: Logger): Inbox {
   );
 }
 
-function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
+function listen(server: Server, { port, host, sharesPort }: ServerOptions): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(error.code === 'EADDRINUSE' ? portTaken('PORT', port) : error));
-    server.listen(port, host, () => {
+    server.listen({ port, host, reusePort: sharesPort }, () => {
       server.removeListener('error', reject);
       resolve(server.address() as AddressInfo);
     });
   });
+}
+
+/**
+ * Ends a server without cutting anybody off: nothing new is let in, what is asked on open connections is answered and says that it is the
+ * last answer. Only then are those closed on which nothing was asked; closed at once they would meet requests that are on their way.
+ */
+async function drain(server: Server, idleMs: number): Promise<void> {
+  server.prependListener('request', (_, response) => response.setHeader('connection', 'close'));
+  // `close` of an HTTP server ends connections without a request at once [Node.js, http, since 19]; that of a plain one does not.
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+  const over = new AbortController();
+  await Promise.race([closed, sleep(idleMs, undefined, { signal: over.signal }).catch(() => undefined)]);
+  over.abort();
+  server.close();
+  setTimeout(() => server.closeAllConnections(), 5000).unref();
+  await closed;
 }
 
 function endProcess(log: Logger): (error: Error) => void {
@@ -183,7 +201,9 @@ export async function serve(env: Readonly<Record<string, string | undefined>> = 
   try {
     const metrics = createFrontMetrics();
     const early = earlyStatus();
-    const status = await startStatusServer(options, metrics, early);
+    let isDraining = false;
+    const problem = async (): Promise<string | null> => (isDraining ? 'stopping' : early.problem());
+    const status = await startStatusServer(options, metrics, { problem, metrics: early.metrics });
     begun.push(status.close);
     if (options.databaseUrl !== null) await reachPostgres(options.databaseUrl);
     const work = await startWorkThread(options, endProcess(log));
@@ -207,12 +227,12 @@ export async function serve(env: Readonly<Record<string, string | undefined>> = 
     const { publicUrl, linkDays } = options;
     const secrets = previousSecret === null ? [secret] : [secret, previousSecret];
     const details = publicUrl === null ? null : createDetailsServer({ secrets, publicUrl, linkDays, read: work.page, log });
-    const front = createFront({ secret, previousSecret, middleware, problem: work.problem, details: details?.handle ?? null, log });
+    const front = createFront({ secret, previousSecret, middleware, problem, details: details?.handle ?? null, log });
     const server = createServer(metrics.counted(front));
     server.requestTimeout = 30_000;
     server.headersTimeout = 10_000;
-    const address = await listen(server, options.port, options.host);
     early.follow(work);
+    const address = await listen(server, options);
     const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
     log.info(
       { url, metrics: status.url, store: options.databaseUrl === null ? 'embedded' : 'postgres', api: options.apiUrl },
@@ -221,10 +241,8 @@ export async function serve(env: Readonly<Record<string, string | undefined>> = 
 
     let closing: Promise<void> | null = null;
     const close = async (): Promise<void> => {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
-      setTimeout(() => server.closeAllConnections(), 5000).unref();
-      await closed;
+      isDraining = true;
+      await drain(server, options.isTest && !options.sharesPort ? 0 : LAST_ANSWERS_MS);
       await details?.close();
       await work.stop();
       await status.close();
