@@ -2,13 +2,14 @@
  * How long a webhook waits for its answer while analyses keep the machine busy.
  *
  *   npm run bench:webhook [-- --deliveries 600 --rate 20 --analyses 1]
- *   npm run bench:webhook -- --deliveries 12000 --rate 200 --analyses 0 --restart [--store postgres]
+ *   npm run bench:webhook -- --deliveries 12000 --rate 200 --analyses 0 --restart [--store postgres [--planned]]
  *
  * Starts the real server (embedded store on disk) against the loopback GitHub, keeps as many analyses computing as asked for, and sends
  * signed deliveries at a steady rate from a thread of its own: half are kept and worked on, half are comments without a command.
  * Beside it, an empty server in a process of its own gets the same requests: what that one takes is the machine's doing, not ours.
  * With `--restart` the server is killed half-way and started again. What it did not answer is sent again under the same id, as GitHub does when
  * the App asks for it, and at the end every delivery that was to be kept must be in the store.
+ * With `--restart --planned` (PostgreSQL) a second server takes the port over, and only then the first is told to end.
  * Exit 1 when one was not accepted or is lost, with `--strict` also when p99 is not below 100 ms.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -25,7 +26,7 @@ import { freePort } from '../lab/free-port.ts';
 import { startLoopbackGitHub } from '../lab/loopback-github/index.ts';
 import { startTemporaryPostgres } from '../lab/postgres/index.ts';
 import type { AnalyseArtifact } from '../src/app/analysis-protocol.ts';
-import { serve } from '../src/app/main.ts';
+import { closeOnSignal, serve } from '../src/app/main.ts';
 import { readSpool } from '../src/store/embedded/spool.ts';
 import { openForReading, spoolFolder } from '../src/store/open.ts';
 
@@ -60,6 +61,8 @@ interface Sample {
   readonly guid: string;
   readonly event: string;
   readonly tries: number;
+  /** From the first try to the answer. */
+  readonly totalMs: number;
 }
 
 const AGAIN_MS = 500;
@@ -68,9 +71,10 @@ const MOST_TRIES = 200;
 /** Until it is answered with 200. The time is that of the answer, not of the waiting for a server that is down. */
 async function persist(agent: Agent, url: string, event: string, body: string): Promise<Sample> {
   const guid = randomUUID();
+  const started = performance.now();
   for (let tries = 1; ; tries++) {
-    const sample = await post(agent, url, event, body, guid).catch((): Sample => ({ ms: 0, status: 0, guid, event, tries }));
-    if (sample.status === 200 || tries === MOST_TRIES) return { ...sample, tries };
+    const sample = await post(agent, url, event, body, guid).catch((): Sample => ({ ms: 0, status: 0, guid, event, tries, totalMs: 0 }));
+    if (sample.status === 200 || tries === MOST_TRIES) return { ...sample, tries, totalMs: performance.now() - started };
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
   }
 }
@@ -87,7 +91,10 @@ function post(agent: Agent, url: string, event: string, body: string, guid: stri
     };
     const sent = request(url, { method: 'POST', agent, headers }, (response) => {
       response.resume();
-      response.on('end', () => resolve({ ms: performance.now() - started, status: response.statusCode ?? 0, guid, event, tries: 1 }));
+      response.on('end', () => {
+        const ms = performance.now() - started;
+        resolve({ ms, status: response.statusCode ?? 0, guid, event, tries: 1, totalMs: ms });
+      });
     });
     sent.on('error', reject);
     sent.end(body);
@@ -117,8 +124,8 @@ function quantile(sorted: readonly number[], q: number): number {
   return sorted[Math.min(sorted.length - 1, Math.ceil(q * sorted.length) - 1)] ?? Number.NaN;
 }
 
-function figures(samples: readonly Sample[]): string {
-  const sorted = samples.map(({ ms }) => ms).sort((a, b) => a - b);
+function figures(samples: readonly Sample[], of: 'ms' | 'totalMs' = 'ms'): string {
+  const sorted = samples.map((sample) => sample[of]).sort((a, b) => a - b);
   return [0.5, 0.9, 0.99, 1].map((q) => `${q === 1 ? 'max' : `p${q * 100}`} ${quantile(sorted, q).toFixed(1)} ms`).join(', ');
 }
 
@@ -133,10 +140,10 @@ function addressOf(child: ChildProcess): Promise<string> {
   });
 }
 
-async function end(child: ChildProcess): Promise<void> {
+async function end(child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((resolve) => child.once('exit', resolve));
-  child.kill('SIGKILL');
+  child.kill(signal);
   await ended;
 }
 
@@ -157,20 +164,24 @@ async function main(): Promise<void> {
       // A shared machine makes times noisy: missing the target fails only when asked for.
       strict: { type: 'boolean', default: false },
       restart: { type: 'boolean', default: false },
+      planned: { type: 'boolean', default: false },
       store: { type: 'string', default: 'embedded' },
     },
   });
   const [count, rate, analyses] = [Number(values.deliveries), Number(values.rate), Number(values.analyses)];
+  if (values.planned && values.store !== 'postgres') throw new Error('--planned needs --store postgres: the embedded store is one process');
   const hub = await startLoopbackGitHub({ app: { id: 4242, slug: 'npu-advisor', webhookSecret: SECRET } });
   const repository = hub.addRepository({ owner: 'acme', name: 'train', files: { 'train.py': 'import torch\n' } });
   const dataDir = mkdtempSync(join(tmpdir(), 'npu-advisor-bench-'));
+  const nextDir = mkdtempSync(join(tmpdir(), 'npu-advisor-bench-'));
   const postgres = values.store === 'postgres' ? await startTemporaryPostgres() : null;
   if (values.store === 'postgres' && postgres === null) {
     console.log('skipped: PostgreSQL is not installed here (apt-get install postgresql)');
     return hub.close();
   }
   const port = await freePort();
-  const start = (): ChildProcess =>
+  // A folder for each that runs beside another.
+  const start = (folder = dataDir): ChildProcess =>
     spawn(process.execPath, [SELF, '--server'], {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: {
@@ -182,7 +193,8 @@ async function main(): Promise<void> {
         GHE_HOST: new URL(hub.apiUrl).host,
         GHE_PROTOCOL: 'http',
         PORT: String(port),
-        NPU_ADVISOR_DATA_DIR: dataDir,
+        ...(values.planned ? { NPU_ADVISOR_SHARE_PORT: '1' } : {}),
+        NPU_ADVISOR_DATA_DIR: folder,
         NPU_ADVISOR_ARTIFACT_HOSTS: new URL(hub.blobUrl).host,
         NPU_ADVISOR_ANALYSES: String(Math.max(1, analyses)),
         NPU_ADVISOR_DRAIN_S: '0',
@@ -218,6 +230,18 @@ async function main(): Promise<void> {
       { event: 'workflow_run', body: JSON.stringify(kept.payload) },
       { event: 'issue_comment', body: JSON.stringify(ignored.payload) },
     ];
+    const restart = async (): Promise<void> => {
+      if (!values.planned) {
+        await end(child);
+        child = start();
+        return;
+      }
+      const old = child;
+      child = start(nextDir);
+      await addressOf(child);
+      await end(old, 'SIGTERM');
+      if (old.exitCode !== 0) throw new Error(`the old server ended with ${old.exitCode ?? old.signalCode}`);
+    };
     const load: Load = { url: hub.webhookUrl, floorUrl, count, rate, bodies, isPersistent: values.restart };
     const { samples, floor } = await new Promise<Awaited<ReturnType<typeof sendAll>>>((resolve, reject) => {
       const sender = new Worker(SELF, { workerData: load });
@@ -226,9 +250,7 @@ async function main(): Promise<void> {
       if (!values.restart) return;
       setTimeout(
         () => {
-          void end(child).then(() => {
-            child = start();
-          });
+          void restart().catch(reject);
         },
         (count * 500) / rate,
       );
@@ -244,16 +266,23 @@ async function main(): Promise<void> {
     );
     let lost = 0;
     if (values.restart) {
-      await addressOf(child).catch(() => '');
+      if (!values.planned) await addressOf(child).catch(() => '');
       await end(child);
       const again = samples.filter(({ tries }) => tries > 1).length;
       const wanted = samples.filter(({ event }) => event === 'workflow_run').map(({ guid }) => guid);
       const opened = await openForReading({ databaseUrl: postgres?.url ?? null, dataDir });
       const known = await opened.store.deliveries.known(wanted);
-      const spooled = new Set((await readSpool(spoolFolder(dataDir)).pending(count)).map(({ guid }) => guid));
+      const spooled = new Set(
+        (await Promise.all([dataDir, nextDir].map((folder) => readSpool(spoolFolder(folder)).pending(count))))
+          .flat()
+          .map(({ guid }) => guid),
+      );
       await opened.close();
       lost = wanted.filter((guid) => !known.has(guid) && !spooled.has(guid)).length;
-      console.log(`killed half-way: ${again} sent again, ${wanted.length} to be kept, ${known.size} in the store, ${lost} lost`);
+      console.log(`until accepted, tries included: ${figures(samples, 'totalMs')}`);
+      console.log(
+        `${values.planned ? 'handed over' : 'killed'} half-way: ${again} sent again, ${wanted.length} to be kept, ${known.size} in the store, ${lost} lost`,
+      );
     }
     console.log(`load of the machine ${loadavg()[0]!.toFixed(1)}`);
     process.exitCode = failed === 0 && lost === 0 && (p99 < TARGET_MS || !values.strict) ? 0 : 1;
@@ -262,14 +291,17 @@ async function main(): Promise<void> {
     await end(empty);
     await hub.close();
     await postgres?.stop();
-    rmSync(dataDir, { recursive: true, force: true });
+    for (const folder of [dataDir, nextDir]) rmSync(folder, { recursive: true, force: true });
   }
 }
 
 if (!isMainThread && parentPort !== null && (workerData as Load | null)?.bodies !== undefined) {
   parentPort.postMessage(await sendAll(workerData as Load));
 } else if (import.meta.main) {
-  if (process.argv.includes('--server')) console.log(`LISTENING ${(await serve(process.env)).url}`);
-  else if (process.argv.includes('--empty')) listenEmpty();
+  if (process.argv.includes('--server')) {
+    const server = await serve(process.env);
+    closeOnSignal(server);
+    console.log(`LISTENING ${server.url}`);
+  } else if (process.argv.includes('--empty')) listenEmpty();
   else await main();
 }
