@@ -341,6 +341,7 @@ const REACHING: Readonly<Record<string, string>> = {
   'src/app/status-server.ts': 'listens for metrics and health, where they are asked for',
   'src/github/client.ts': 'the API of the configured GitHub',
   'src/github/front.ts': 'answers in front of the webhook',
+  'src/github/limits.ts': 'types only: waits around requests of the client',
   'src/github/outbound.ts': 'which addresses a download may have',
   'src/github/partial-download.ts': 'parts of an artifact, from those addresses',
   'src/github/storage.ts': 'artifacts, from those addresses',

@@ -9,7 +9,7 @@ const FOLDERS = { en: new URL('../../../docs/rules/', import.meta.url), zh: new 
 const SHOWN = 4;
 const pages = new Map<string, Markup | null>();
 
-const plain = (line: string): string => line.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/\*\*/g, '');
+const plain = (line: string): string => line.replace(/\[([^[\]]*)\]\([^()]*\)/g, '$1').replace(/\*\*/g, '');
 
 function blocks(body: string, lang: Lang): Markup[] {
   return body
