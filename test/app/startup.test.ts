@@ -22,6 +22,7 @@ describe('the environment', () => {
     ['a key that is none', { PRIVATE_KEY: 'hello' }, /not a private key/],
     ['a number that is none', { PORT: 'many' }, /PORT must be a number/],
     ['a level that is none', { LOG_LEVEL: 'loud' }, /LOG_LEVEL must be one of trace, debug/],
+    ['a shared port on the embedded store', { NPU_ADVISOR_SHARE_PORT: '1' }, /NPU_ADVISOR_SHARE_PORT needs DATABASE_URL/],
     ['an address as host', { GHE_HOST: 'https://ghe.example/' }, /GHE_HOST must be a host/],
     ['authorities that are not there', { NODE_EXTRA_CA_CERTS: '/no/such.pem' }, /NODE_EXTRA_CA_CERTS names no file/],
     ['authorities that are none', { NODE_EXTRA_CA_CERTS: import.meta.filename }, /NODE_EXTRA_CA_CERTS names no file/],
