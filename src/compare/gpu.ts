@@ -234,7 +234,7 @@ const CLASS_NAMES: Readonly<Record<WorkClass, L10n>> = {
   norm: { en: 'normalisation', zh: '归一化' },
   elementwise: { en: 'elementwise', zh: '逐元素' },
   reduction: { en: 'reductions', zh: '归约' },
-  copy: { en: 'copies, casts, layout', zh: '拷贝、类型与格式转换' },
+  copy: { en: 'copies, casts, layout', zh: '拷贝、类型转换、转置与格式转换' },
   communication: { en: 'communication', zh: '通信' },
   optimizer: { en: 'optimizer', zh: '优化器' },
   other: { en: 'other operators', zh: '其他算子' },

@@ -32,7 +32,7 @@ const LAYER = /matmul|attention/i;
 
 export default defineRule({
   id: 'transpose-hotspot',
-  title: { en: 'Time goes into changing layouts', zh: '布局转换耗时' },
+  title: { en: 'Time goes into changing layouts', zh: '转置与格式转换耗时' },
   category: 'compute',
   maturity: 'stable',
   needs: ['kernels', 'kernel-types'],
@@ -44,7 +44,7 @@ export default defineRule({
       max: 1,
       description: {
         en: 'smallest removable layout time reported, as a share of the step',
-        zh: '可报告的最小可消除布局转换耗时，占迭代耗时的比例',
+        zh: '可报告的最小可消除的转置与格式转换耗时，占迭代耗时的比例',
       },
       why: {
         en: 'below 2 % of a step a change cannot be told from noise',
@@ -56,7 +56,7 @@ export default defineRule({
       unit: 'ms',
       min: 0,
       max: 10_000,
-      description: { en: 'smallest removable layout time reported', zh: '可报告的最小可消除布局转换耗时' },
+      description: { en: 'smallest removable layout time reported', zh: '可报告的最小可消除的转置与格式转换耗时' },
       why: {
         en: 'a dozen conversions of a small tensor',
         zh: '相当于对小张量做十几次转换',
@@ -166,7 +166,7 @@ export default defineRule({
           {
             ...base,
             title: {
-              text: { en: '{n:int} layout conversions per step undo each other', zh: '每迭代有 {n:int} 次布局转换互相抵消' },
+              text: { en: '{n:int} layout conversions per step undo each other', zh: '每迭代有 {n:int} 次转置或格式转换互相抵消' },
               params: { n: top.removableCount },
             },
             ranks: loud.map((p) => p.i),
