@@ -78,6 +78,11 @@ export function langOf(argv: readonly string[], env: Readonly<Record<string, str
   return locale !== undefined && /^zh(?:[_.-]|$)/i.test(locale) ? 'zh' : 'en';
 }
 
+/** Columns on a terminal: a Chinese character takes two. */
+function columns(text: string): number {
+  return [...text].reduce((sum, char) => sum + (/[\p{Script=Han}\u3000-\u303f\uff00-\uff60]/u.test(char) ? 2 : 1), 0);
+}
+
 /** Turns the help of a program into Chinese. A sentence without a translation stays as it is; a test knows of none. */
 export function speakChinese(program: Command): void {
   const zh = (text: string): string => HELP[text] ?? text;
@@ -86,6 +91,9 @@ export function speakChinese(program: Command): void {
     command.helpOption('-h, --help', '显示命令的帮助');
     command.configureHelp({
       styleTitle: (title: string) => TITLES[title] ?? title,
+      styleOptionText: (text: string) => text.replace('[options]', '[选项]'),
+      styleSubcommandText: (text: string) => text.replace('[command]', '[命令]'),
+      displayWidth: columns,
       subcommandDescription: (sub: Command) => zh(sub.description()),
       optionDescription: ({ description, defaultValue }: Option) => {
         const fallback = typeof defaultValue === 'string' ? `（默认：${defaultValue}）` : '';
@@ -94,7 +102,7 @@ export function speakChinese(program: Command): void {
     } satisfies Partial<Help>);
     for (const sub of command.commands) visit(sub);
   };
-  if (program.commands.length > 0) program.helpCommand('help [command]', '显示命令的帮助');
+  if (program.commands.length > 0) program.helpCommand('help [命令]', '显示命令的帮助');
   visit(program);
 }
 
