@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, Server as NetServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { createNodeMiddleware, Probot } from 'probot';
@@ -14,6 +14,7 @@ import type { Inbox } from '../store/ports.ts';
 import { openPostgres, reachPostgres } from '../store/postgres/database.ts';
 import { openPostgresInbox } from '../store/postgres/inbox.ts';
 import { createDetailsServer, type StoredPage } from './details/serve-details.ts';
+import { drain } from './drain.ts';
 import { readEnv, type ServerOptions } from './env.ts';
 import { createKillPoint } from './kill-point.ts';
 import { createFrontMetrics } from './metrics/front-metrics.ts';
@@ -153,22 +154,6 @@ function listen(server: Server, { port, host, sharesPort }: ServerOptions): Prom
       resolve(server.address() as AddressInfo);
     });
   });
-}
-
-/**
- * Ends a server without cutting anybody off: nothing new is let in, what is asked on open connections is answered and says that it is the
- * last answer. Only then are those closed on which nothing was asked; closed at once they would meet requests that are on their way.
- */
-async function drain(server: Server, idleMs: number): Promise<void> {
-  server.prependListener('request', (_, response) => response.setHeader('connection', 'close'));
-  // `close` of an HTTP server ends connections without a request at once [Node.js, http, since 19]; that of a plain one does not.
-  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-  const over = new AbortController();
-  await Promise.race([closed, sleep(idleMs, undefined, { signal: over.signal }).catch(() => undefined)]);
-  over.abort();
-  server.close();
-  setTimeout(() => server.closeAllConnections(), 5000).unref();
-  await closed;
 }
 
 function endProcess(log: Logger): (error: Error) => void {
