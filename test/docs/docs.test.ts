@@ -364,6 +364,8 @@ const WORDS = new Set([
   'no-data',
   'call-stack',
   'comment-only',
+  // A region of buckets.
+  'us-east-1',
 ]);
 
 test('every rule and remedy that is named exists, and both READMEs name every rule', () => {
