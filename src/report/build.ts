@@ -18,9 +18,11 @@ import { inputView } from './input-view.ts';
 import { kernelsView } from './kernels-view.ts';
 import { silence, tableNotes } from './limits-of-data.ts';
 import { linksView } from './links-view.ts';
+import { lossView } from './loss-view.ts';
 import { memoryView } from './memory-view.ts';
 import { type Estimate, estimate, estimateTogether, explainedSkew } from './savings.ts';
 import { segmentNotes, spanHolds } from './segment-notes.ts';
+import { smallOpsView } from './small-ops-view.ts';
 import { transfersView } from './transfers-view.ts';
 
 /** Shares of the step from which a finding has a severity. */
@@ -242,7 +244,14 @@ export function buildReport(input: ReportInput): Report {
     })),
     notes: [...whereTheStepGoes(job, lang), ...[...segmentNotes(job.ranks), ...tableNotes(job), ...input.notes].map((n) => say(n, lang))],
     missing: missingSection(job, lang),
-    views: { ...views(job, findings), nearMisses: nearMisses(job, hidden, kept, floor, lang) },
+    views: {
+      ...views(job, findings),
+      losses: lossView(
+        job,
+        kept.filter((d) => d.finding.saving?.perStepMs.likely != null).map((d) => ({ id: d.finding.id, raw: d.raw })),
+      ),
+      nearMisses: nearMisses(job, hidden, kept, floor, lang),
+    },
   };
   report.verdict = verdictOf(report, causes.length, job);
   return report;
@@ -583,6 +592,11 @@ function jobSection(job: JobFacts, lang: Lang): Report['job'] {
     slow: { en: 'first step, far slower than the others', zh: '首个迭代，明显慢于其余迭代' },
   };
   const holds = steps.basis === 'device-span' ? spanHolds(ranks) : null;
+  // Step marks without a time between them are no basis of a time that is not known.
+  const own: L10n =
+    steps.stepTimeMs === null && steps.basis !== 'none'
+      ? { en: 'unknown: no step time was found', zh: '未知：没有迭代耗时' }
+      : basis[steps.basis];
   const pick = <T>(value: (r: (typeof ranks)[number]) => T | null): T | null => {
     for (const r of ranks) {
       const v = value(r);
@@ -600,7 +614,7 @@ function jobSection(job: JobFacts, lang: Lang): Report['job'] {
     steps: [...steps.used],
     droppedSteps: steps.dropped.map((d) => ({ step: d.step, why: why[d.why][lang] })),
     stepTimeMs: steps.stepTimeMs === null ? null : round(steps.stepTimeMs),
-    stepBasis: holds === null ? basis[steps.basis][lang] : `${basis[steps.basis][lang]}${lang === 'en' ? '; ' : '；'}${holds[lang]}`,
+    stepBasis: holds === null ? own[lang] : `${own[lang]}${lang === 'en' ? '; ' : '；'}${holds[lang]}`,
     stepNoiseMs: steps.noiseMs === null ? null : round(steps.noiseMs),
     framework: ranks.some((r) => r.settings.framework === 'MindSpore') ? 'MindSpore' : pick((r) => r.settings.framework ?? null),
     samplesPerStep: batch.samplesPerStep,
@@ -809,6 +823,7 @@ function views(job: JobFacts, findings: readonly Finding[]): Report['views'] {
     memory: memoryView(job),
     input: inputView(job),
     kernels: kernelsView(job),
+    smallOps: smallOpsView(job),
     links: linksView(job),
     transfers: transfersView(job),
     paceRank: job.ranks[job.steps.pace]?.rank ?? null,

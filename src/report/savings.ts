@@ -16,22 +16,58 @@ function stepMedian(job: JobFacts, stepMs: readonly number[]): number {
   return median(job.steps.usedIndex.map((s) => stepMs[s] ?? Number.NaN).filter((v) => !Number.isNaN(v)));
 }
 
-/** How much the job's median step falls when this is removed, ms; never negative. */
+/** How much the job's median step falls when this is removed, ms, never negative; and each used step by itself, NaN when unknown. */
 function fall(job: JobFacts, removals: Removals): { fall: number; perStep: number[] } {
   const model = job.replay!;
   const result = run(model, removals);
   const before = stepMedian(job, model.base.stepMs);
-  const perStep = job.steps.usedIndex
-    .map((s) => (model.base.stepMs[s] ?? Number.NaN) - (result.stepMs[s] ?? Number.NaN))
-    .filter((v) => !Number.isNaN(v));
+  const perStep = job.steps.usedIndex.map((s) => (model.base.stepMs[s] ?? Number.NaN) - (result.stepMs[s] ?? Number.NaN));
   return { fall: Math.max(0, before - stepMedian(job, result.stepMs)), perStep };
+}
+
+interface Known {
+  readonly estimates: Map<RawFinding, Estimate | null>;
+  readonly perStep: Map<RawFinding, readonly number[]>;
+  /** Of several findings, by their places in `places`. */
+  readonly joint: Map<string, number>;
+  readonly places: Map<RawFinding, number>;
+}
+
+/** A report is made once for each language; replaying a job for it once is enough. */
+const KNOWN = new WeakMap<JobFacts, Known>();
+
+function knownOf(job: JobFacts): Known {
+  const known = KNOWN.get(job) ?? { estimates: new Map(), perStep: new Map(), joint: new Map(), places: new Map() };
+  KNOWN.set(job, known);
+  return known;
+}
+
+function once(what: string, job: JobFacts, findings: readonly RawFinding[], replay: () => number): number {
+  const { joint, places } = knownOf(job);
+  const key = [what, ...findings.map((f) => places.get(f) ?? places.set(f, places.size).size - 1)].join(' ');
+  const known = joint.get(key) ?? replay();
+  joint.set(key, known);
+  return known;
+}
+
+/** What `estimateAnew` says, once for each finding. */
+export function estimate(job: JobFacts, finding: RawFinding): Estimate | null {
+  const { estimates } = knownOf(job);
+  const known = estimates.has(finding) ? estimates.get(finding)! : estimateAnew(job, finding);
+  estimates.set(finding, known);
+  return known;
+}
+
+/** What each used step loses to this finding by the replay, ms, NaN when unknown; null where no replay priced it. */
+export function lossPerStep(job: JobFacts, finding: RawFinding): readonly number[] | null {
+  return knownOf(job).perStep.get(finding) ?? null;
 }
 
 /**
  * Replays the job without the finding's cause. The range covers the steps' own spread, the rule's optimistic and pessimistic variants
  * and the error of the replay itself. Without replay only the rule's bound is known.
  */
-export function estimate(job: JobFacts, finding: RawFinding): Estimate | null {
+function estimateAnew(job: JobFacts, finding: RawFinding): Estimate | null {
   if (finding.boundMs === null) return null;
   const step = job.steps.stepTimeMs ?? Number.POSITIVE_INFINITY;
   if (finding.measured !== undefined) {
@@ -45,12 +81,14 @@ export function estimate(job: JobFacts, finding: RawFinding): Estimate | null {
   const low = finding.removal.floor === undefined ? likely : fall(job, finding.removal.floor);
   const high = finding.removal.ceiling === undefined ? likely : fall(job, finding.removal.ceiling);
   if (finding.ceilingOnly === true) return { ...bound, ceiling: Math.min(step, Math.max(likely.fall, high.fall)) };
+  knownOf(job).perStep.set(finding, likely.perStep);
+  const perStep = likely.perStep.filter((v) => !Number.isNaN(v));
   const error = job.replay.error * likely.fall + (job.steps.noiseMs ?? 0);
   return {
     basis: 'modelled',
-    floor: Math.max(0, Math.min(likely.fall, low.fall, ...likely.perStep) - error),
+    floor: Math.max(0, Math.min(likely.fall, low.fall, ...perStep) - error),
     likely: Math.min(step, likely.fall),
-    ceiling: Math.min(step, Math.max(likely.fall, high.fall, ...likely.perStep) + error),
+    ceiling: Math.min(step, Math.max(likely.fall, high.fall, ...perStep) + error),
   };
 }
 
@@ -85,16 +123,21 @@ function mergedRemovals(findings: readonly RawFinding[]): Map<number, Removal> {
 
 /** Share of the ranks' waiting for each other, as far as computing does not cover it, that goes away without these causes, 0..1; 0 without replay. */
 export function explainedSkew(job: JobFacts, findings: readonly RawFinding[]): number {
-  if (job.replay === null) return 0;
-  const all = mergedRemovals(findings);
-  if (all.size === 0) return 0;
-  const before = exposedWaitMs(job.replay, new Map());
-  return before > 0 ? Math.max(0, 1 - exposedWaitMs(job.replay, all) / before) : 0;
+  const { replay } = job;
+  if (replay === null) return 0;
+  return once('skew', job, findings, () => {
+    const all = mergedRemovals(findings);
+    if (all.size === 0) return 0;
+    const before = exposedWaitMs(replay, new Map());
+    return before > 0 ? Math.max(0, 1 - exposedWaitMs(replay, all) / before) : 0;
+  });
 }
 
 /** All causes taken out together: what they cost as a whole, never the sum of the parts. */
 export function estimateTogether(job: JobFacts, findings: readonly RawFinding[]): number | null {
   if (job.replay === null) return null;
-  const all = mergedRemovals(findings);
-  return all.size > 0 ? Math.min(job.steps.stepTimeMs ?? Number.POSITIVE_INFINITY, fall(job, all).fall) : 0;
+  return once('together', job, findings, () => {
+    const all = mergedRemovals(findings);
+    return all.size > 0 ? Math.min(job.steps.stepTimeMs ?? Number.POSITIVE_INFINITY, fall(job, all).fall) : 0;
+  });
 }
