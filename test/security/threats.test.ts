@@ -334,6 +334,7 @@ describe('the source of the product', () => {
 /** The analysis process, the rules and the importers are not among them. */
 const REACHING: Readonly<Record<string, string>> = {
   'src/app/doctor/store.ts': 'asks the database of DATABASE_URL, and the server of this environment whether it is ready; run by hand',
+  'src/app/drain.ts': 'ends what listens for the webhook',
   'src/app/main.ts': 'listens for the webhook',
   'src/app/metrics/front-metrics.ts': 'types only: counts what the webhook answers',
   'src/app/probot-app.ts': 'types only: what Probot hands over',
