@@ -74,6 +74,7 @@ export async function startWorkLoop(options: ServerOptions, log: Logger): Promis
   const opened = await openStore({
     databaseUrl: options.databaseUrl,
     dataDir: options.dataDir,
+    blobs: options.blobs,
     retryLimit: options.attempts,
     retryDelaySeconds: options.retryDelaySeconds,
     expireSeconds: EXPIRE_SECONDS,

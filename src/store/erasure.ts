@@ -1,4 +1,5 @@
 import { HOLDINGS, sqlName } from './holdings.ts';
+import { KEY } from './portions.ts';
 import type { Database, Erasures, Removal, Repositories, Usage } from './ports.ts';
 
 /** In the table, a whole installation. */
@@ -67,7 +68,7 @@ export function repositories(db: Database, now: () => number): Repositories {
 }
 
 /** Data that is to go because the App was removed. */
-export function erasures(db: Database, now: () => number): Erasures {
+export function erasures(db: Database, now: () => number, hasBlobs = false): Erasures {
   const where = 'installation_id = $1 AND repo_id = $2';
   const keyOf = ({ installationId, repoId }: Pick<Removal, 'installationId' | 'repoId'>): [number, number] => [
     installationId,
@@ -119,6 +120,13 @@ export function erasures(db: Database, now: () => number): Erasures {
       let rows = 0;
       await db.transaction(async (sql) => {
         for (const id of ids) {
+          // Their blobs go afterwards (`Portions.tidy`).
+          if (hasBlobs)
+            await sql.query(
+              `INSERT INTO npu_advisor.unwanted_blobs (key, since) SELECT ${KEY}, $2::bigint FROM npu_advisor.portions WHERE repo_id = $1
+               ON CONFLICT DO NOTHING`,
+              [id, now()],
+            );
           for (const { table, ofRepository } of HOLDINGS) {
             if (ofRepository === null) continue;
             const [gone] = await sql.query<{ n: number | string }>(

@@ -107,10 +107,18 @@ export const HOLDINGS = [
   },
   {
     table: 'portions',
-    holds: 'Shares of a large job that several workers read: numbers and names of artifacts, and the facts of their ranks.',
+    holds:
+      'Shares of a large job that several workers read: numbers and names of artifacts, and the facts of their ranks (with `NPU_ADVISOR_BLOBS` in that folder or bucket).',
     days: 2,
     until: 'after they were read',
     ofRepository: 'repo_id = $1',
+  },
+  {
+    table: 'unwanted_blobs',
+    holds: 'Names of facts outside of the database (`NPU_ADVISOR_BLOBS`) that are being removed: number of the repository.',
+    days: null,
+    until: 'until they are removed, as a rule within seconds',
+    ofRepository: null,
   },
   { table: 'marks', holds: 'When this server was last alive.', days: null, until: 'until it is overwritten', ofRepository: null },
   {

@@ -209,6 +209,13 @@ const MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE npu_advisor.check_shares ADD COLUMN due_at bigint;
   `,
+  // Facts of portions outside of the database that nobody needs any more.
+  `
+  CREATE TABLE npu_advisor.unwanted_blobs (
+    key text PRIMARY KEY,
+    since bigint NOT NULL
+  );
+  `,
 ];
 
 /** Version of a store without touching it; `found` null: it has none yet. */

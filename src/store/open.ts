@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import { fromPglite } from 'pg-boss';
+import { openBlobs } from './blobs/blobs.ts';
+import type { BlobPlace } from './blobs/place.ts';
 import { type StoreClock, startStoreClock } from './clock.ts';
 import type { EmbeddedDatabase } from './embedded/database.ts';
 import { readSpool } from './embedded/spool.ts';
@@ -15,6 +17,8 @@ export interface StoreOptions {
   /** null: embedded, in `dataDir`. */
   readonly databaseUrl: string | null;
   readonly dataDir: string;
+  /** Where the facts of portions lie; null: in the database. */
+  readonly blobs?: BlobPlace | null;
   readonly retryLimit: number;
   readonly retryDelaySeconds: number;
   readonly expireSeconds: number;
@@ -58,6 +62,7 @@ export async function openForReading({ databaseUrl, dataDir }: Pick<StoreOptions
 /** Opens store and queue of a data folder that the caller has locked (`lockFolder`). */
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const { databaseUrl, retryLimit, retryDelaySeconds, expireSeconds, onError } = options;
+  const blobs = options.blobs == null ? null : openBlobs(options.blobs);
   const common = { retryLimit, retryDelaySeconds, expireSeconds, onError };
   if (databaseUrl === null) {
     const database = await openEmbedded(options.dataDir);
@@ -65,7 +70,13 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     const connection = { backend: 'pglite', db: fromPglite(database.pglite) } as const;
     const queue = await openQueue({ connection, database, soleOwner: true, ...common });
     const clock = { now: Date.now, behindMs: 0 };
-    return { store: createStore(database), queue, inbox: readSpool(spoolFolder(options.dataDir)), clock, close: () => database.close() };
+    return {
+      store: createStore(database, clock.now, blobs),
+      queue,
+      inbox: readSpool(spoolFolder(options.dataDir)),
+      clock,
+      close: () => database.close(),
+    };
   }
   const database = openPostgres(databaseUrl);
   await migrate(database);
@@ -78,5 +89,5 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     clock.stop();
     await database.close();
   };
-  return { store: createStore(database, clock.now), queue, inbox, clock, close };
+  return { store: createStore(database, clock.now, blobs), queue, inbox, clock, close };
 }

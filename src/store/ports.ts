@@ -335,6 +335,8 @@ export interface Pages {
     known: string | null,
   ): Promise<{ readonly version: string; readonly content: Uint8Array | null } | null>;
   put(page: KeptPage): Promise<void>;
+  /** Names of the pages of a commit on a pull request: one for each job. */
+  ofCommit(repoId: number, pr: number, sha: string): Promise<readonly string[]>;
   extend(repoId: number, page: string, expiresAt: number): Promise<void>;
   /** Pages of reported commits whose links end before a moment, where the report itself is kept, too. */
   ending(
@@ -370,6 +372,8 @@ export interface Portions {
   facts(id: number): Promise<Uint8Array | null>;
   drop(repoId: number, job: string): Promise<void>;
   prune(olderThan: number): Promise<void>;
+  /** Removes facts outside of the database whose portions are gone. */
+  tidy(): Promise<void>;
 }
 
 export interface Store {

@@ -1,4 +1,5 @@
 import { acknowledgements } from './acknowledgements.ts';
+import type { Blobs } from './blobs/blobs.ts';
 import { checks } from './checks.ts';
 import { erasures, repositories, usage } from './erasure.ts';
 import { pages } from './pages.ts';
@@ -315,7 +316,7 @@ function marks(db: Database): Marks {
 }
 
 /** The store's tables on any database of the common dialect. */
-export function createStore(database: Database, now: Clock = Date.now): Store {
+export function createStore(database: Database, now: Clock = Date.now, blobs: Blobs | null = null): Store {
   return {
     database,
     deliveries: deliveries(database),
@@ -329,9 +330,9 @@ export function createStore(database: Database, now: Clock = Date.now): Store {
     acknowledgements: acknowledgements(database),
     marks: marks(database),
     repositories: repositories(database, now),
-    erasures: erasures(database, now),
+    erasures: erasures(database, now, blobs !== null),
     usage: usage(database),
     profiles: profiles(database),
-    portions: portions(database, now),
+    portions: portions(database, now, blobs),
   };
 }

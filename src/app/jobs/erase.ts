@@ -89,7 +89,10 @@ export async function eraseRemoved(deps: Dependencies): Promise<number> {
       deps.log.info({ installationId: removal.installationId, repoId: removal.repoId, rows }, 'data of a removed repository is erased');
     }
   }
-  if (count > 0) await erasures.compact();
+  if (count > 0) {
+    await deps.store.portions.tidy();
+    await erasures.compact();
+  }
   return count;
 }
 

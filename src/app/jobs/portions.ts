@@ -13,6 +13,7 @@ import type { Share } from '../../importers/index.ts';
 import { factsToJson } from '../../model/facts-json.ts';
 import { FACTS_SCHEMA } from '../../model/facts-schema.ts';
 import type { L10n, Message } from '../../model/lang.ts';
+import { MAX_BLOB_BYTES } from '../../store/blobs/blobs.ts';
 import type { Portion } from '../../store/ports.ts';
 import { ARCHIVE_ERROR, NOT_FETCHED } from '../analysis-protocol.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -21,8 +22,6 @@ import type { Progress } from './progress.ts';
 import type { Target } from './request.ts';
 import { subjectOf } from './subject.ts';
 
-/** Zipped facts of one artifact: some sixty ranks of a long capture, thousands of a short one. */
-const MAX_FACTS_BYTES = 64 * 1024 * 1024;
 /** More artifacts than this share portions. */
 const MAX_PORTIONS = 256;
 /** How often it is looked for portions that have ended, and for those nobody has taken up. */
@@ -316,7 +315,7 @@ async function fetchAndRead(deps: Dependencies, { target, artifacts, share }: Pa
       fetchArtifacts(deps, { octokit, target, artifacts, folder, mayBeParts, share: share ?? null, onBytes: () => undefined }),
     );
     deps.killPoint('after-download');
-    const out = { path: join(folder, 'facts.json.gz'), maxBytes: MAX_FACTS_BYTES };
+    const out = { path: join(folder, 'facts.json.gz'), maxBytes: MAX_BLOB_BYTES };
     await deps.analysis.digest({ paths, partial, out, share: share ?? null }, { signal: deps.signal });
     return await readFile(out.path);
   } finally {
