@@ -346,6 +346,7 @@ const REACHING: Readonly<Record<string, string>> = {
   'src/github/outbound.ts': 'which addresses a download may have',
   'src/github/partial-download.ts': 'parts of an artifact, from those addresses',
   'src/github/storage.ts': 'artifacts, from those addresses',
+  'src/store/blobs/bucket.ts': 'the bucket that is set for facts of large jobs',
   'src/store/postgres/database.ts': 'the database of DATABASE_URL',
 };
 
