@@ -131,6 +131,18 @@ export function fullReport(lang: Lang): Report {
         layout: { ms: 11, removableMs: 8, count: 48, ofMs: 110 },
         casts: { ms: 7.9, removableMs: 0, count: 24 },
       },
+      losses: [{ findingId: 'dl-7f3a', of: 8, steps: STALLS.map((ms, i) => ({ step: STEPS[i], ms: i === 3 ? -1.2 : ms })) }],
+      smallOps: {
+        rank: 5,
+        steps: 8,
+        launchUs: 2,
+        classes: [
+          { fromUs: 1, toUs: 1.778, count: 400, ms: 0.6 },
+          { fromUs: 1.778, toUs: 3.162, count: 900, ms: 2.4 },
+        ],
+        below: { count: 400, ms: 0.6 },
+        total: { count: 1300, ms: 3 },
+      },
       links: [{ group: null, rows: RANKS.map((rank) => [rank]), foldedBy: null, cells: links() }],
       transfers: {
         of: 120,

@@ -166,6 +166,13 @@ describe.skipIf(!existsSync(CHROMIUM))('the charts of the page', () => {
     const operators = (await page.locator('#operators').textContent())!.replaceAll('\u00a0', ' ');
     for (const said of ['63 %', 'AI_VECTOR_CORE', '10 %', '5,512 kernels in other groups take 102 ms more'])
       expect(operators).toContain(said);
+    expect(await numbers(page, '#small-ops rect[data-ms]')).toEqual([0.6, 2.4]);
+    expect(operators).toContain('400 of 1,300 take 0.60 ms of 3.00 ms');
+    // a step that would get longer without the cause has no bar; its figure stands in the table
+    expect(await numbers(page, '[id^="loss-"] rect[data-ms]')).toEqual(STALLS.filter((_, i) => i !== 3));
+    expect(await page.locator('[id^="loss-"] tbody tr:nth-child(4) td').allTextContents()).toEqual(['49', '−1.2']);
+    for (const id of ['step-map', 'arrivals-0', 'strip', 'memory-5', 'small-ops'])
+      expect(await count(page, `#${id} details tbody tr`), id).toBeGreaterThan(1);
     // comparison and history
     expect(await numbers(page, '#strip [data-ms]')).toEqual([741.9, 812.4]);
     expect(await numbers(page, '#trend [data-ms]')).toEqual([...TREND.slice(0, -1), 812.4]);

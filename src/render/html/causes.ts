@@ -6,6 +6,7 @@ import { proofOf } from '../proof.ts';
 import { costsTime, isAcknowledged, type NumberedFinding, numberFindings, sentence } from '../standing.ts';
 import { word } from '../words.ts';
 import { foldOut, msColumn, table } from './figure.ts';
+import { lossFigure } from './loss.ts';
 import { at, code, html, type Markup, prose, text } from './markup.ts';
 import { ruleDoc } from './rule-doc.ts';
 
@@ -65,7 +66,7 @@ function article(
     const from = evidenceSource(item, lang);
     const source = namesSource(item) ? html`<code lang="en">${text(places.path(item.source!))}</code> ` : null;
     return html`<li>${prose(sentence(item.text, lang))} ${source}<span class="dim">${prose(from.join(' · '))}</span>${evidenceLink(item, lang)}</li>`;
-  })}</ul>${chartsLink(finding, lang)}
+  })}</ul>${lossFigure(report, finding.id, number)}${chartsLink(finding, lang)}
 ${finding.recommendations.length === 0 ? null : html`<h3>${prose(word('detail.change', lang))}</h3>${finding.recommendations.map((r) => change(r, report, places))}`}
 <h3>${prose(word('detail.sure', lang))}</h3><p>${prose(sureText(finding, lang))}</p>${finding.caveats.length === 0 ? null : html`<ul>${finding.caveats.map((c) => html`<li>${prose(sentence(c, lang))}</li>`)}</ul>`}
 ${ruleDoc(finding.rule, lang)}<p class="dim"><code lang="en">${text(finding.rule)}</code> · <code lang="en">${text(finding.id)}</code></p>`;

@@ -1,4 +1,6 @@
+import type { Lang } from '../../model/lang.ts';
 import { formatColumnMs } from '../figures.ts';
+import { word } from '../words.ts';
 import { html, type Markup, prose, text } from './markup.ts';
 
 /** The kinds of time; each has a colour and a pattern that mean the same in every picture. */
@@ -37,6 +39,11 @@ export function msColumn(values: readonly number[]): (ms: number) => string {
 
 export function foldOut(summary: Markup, body: Markup, open = false): Markup {
   return html`<details${open ? html` open` : null}><summary>${summary}</summary>${body}</details>`;
+}
+
+/** The same numbers as the picture, beneath it and closed; not on paper. */
+export function tableBelow(lang: Lang, numbers: Markup): Markup {
+  return html`<div class="below">${foldOut(prose(word('html.table', lang)), numbers)}</div>`;
 }
 
 /** A bar inside a table cell, as a share of the longest. */

@@ -4,7 +4,7 @@ import type { Report } from '../../model/report.ts';
 import { formatTime } from '../figures.ts';
 import { word } from '../words.ts';
 import { inner, linear, plot, roundTicks } from './chart.ts';
-import { figure, table } from './figure.ts';
+import { figure, table, tableBelow } from './figure.ts';
 import { at, html, type Markup, prose, text } from './markup.ts';
 
 const Numbers = z.array(z.number().nullable());
@@ -76,6 +76,19 @@ function curve(of: RankMemory, report: Report): Markup | null {
     )}<ul class="legend">${lines.map(
       ([name]) => html`<li><i class="m-${text(name)}"></i>${prose(word(`html.memory.${name}`, lang))}</li>`,
     )}</ul>`,
+    tableBelow(lang, curveTable(c, from, lang)),
+  );
+}
+
+/** At most 24 moments of the curve, evenly spread. */
+function curveTable(c: NonNullable<RankMemory['curve']>, from: number, lang: Report['lang']): Markup {
+  const every = Math.max(1, Math.ceil(c.startMs.length / 24));
+  const size = (bytes: number | null | undefined): string => (bytes == null ? '–' : formatBytes(bytes));
+  return table(
+    (['time', 'allocated', 'reserved', 'active'] as const).map((key) => ({ title: word(`html.memory.${key}`, lang), figures: true })),
+    c.startMs.flatMap((ms, i) =>
+      ms === null || i % every !== 0 ? [] : [[formatTime(ms - from), size(c.allocatedMax[i]), size(c.reserved[i]), size(c.active[i])]],
+    ),
   );
 }
 

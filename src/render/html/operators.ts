@@ -6,6 +6,7 @@ import { word } from '../words.ts';
 import { cellBar, figure, msColumn, table } from './figure.ts';
 import { kernelFigures, kindOfType } from './kernels.ts';
 import { html, type Markup, prose } from './markup.ts';
+import { smallOpsFigure } from './small-ops.ts';
 
 const Operators = z.array(
   z.object({
@@ -44,5 +45,5 @@ export function operatorsSection(report: Report, places: Places): Markup {
     'sortable',
   );
   const caption = word('html.operators.caption', lang, { rank: of.rank === null ? '–' : String(of.rank), n: of.types.length });
-  return html`<section id="operators">${title}${figure('operator-types', caption, numbers)}${kernelFigures(report, places)}</section>`;
+  return html`<section id="operators">${title}${figure('operator-types', caption, numbers)}${smallOpsFigure(report)}${kernelFigures(report, places)}</section>`;
 }

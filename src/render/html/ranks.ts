@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Report } from '../../model/report.ts';
 import { formatColumnMs, formatTime } from '../figures.ts';
 import { word } from '../words.ts';
-import { cellBar, figure, table } from './figure.ts';
+import { cellBar, figure, table, tableBelow } from './figure.ts';
 import { at, html, jsonIn, type Markup, prose, text } from './markup.ts';
 
 const Waits = z.array(z.object({ rank: z.number().nullable(), causedMs: z.number(), waitedMs: z.number(), lastCount: z.number() }));
@@ -82,6 +82,28 @@ function arrivalMap(group: ArrivalGroup, report: Report, index: number): Markup 
       unit: 'µs',
       cells: group.ranks.map((rank, y) => group.columns.map((c) => (c.perRankUs[y] === null ? null : [rank, c.perRankUs[y]]))),
     })}</script>`,
+    arrivalTable(group, lang),
+  );
+}
+
+/** The collectives of the map, in order. */
+function arrivalTable(group: ArrivalGroup, lang: Report['lang']): Markup {
+  return tableBelow(
+    lang,
+    table(
+      [
+        { title: word('html.arrivals.call', lang) },
+        { title: word('column.step', lang), figures: true },
+        { title: word('html.arrivals.last', lang), figures: true },
+        { title: word('html.arrivals.skew', lang), figures: true },
+      ],
+      group.columns.map((c) => [
+        html`<code lang="en">${text(c.op, 80)}</code>`,
+        c.step === null ? '–' : String(c.step),
+        c.culprit === null ? '–' : String(c.culprit),
+        formatColumnMs(c.skewMs),
+      ]),
+    ),
   );
 }
 

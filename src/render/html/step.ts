@@ -1,9 +1,9 @@
 import type { BreakdownRow, Report } from '../../model/report.ts';
 import { breakdownLine } from '../details.ts';
-import { formatTime } from '../figures.ts';
+import { formatColumnMs, formatTime } from '../figures.ts';
 import { representativeRows, rowMs } from '../standing.ts';
 import { word } from '../words.ts';
-import { figure, foldOut, table } from './figure.ts';
+import { figure, foldOut, table, tableBelow } from './figure.ts';
 import { heatMap } from './heat-map.ts';
 import { html, type Markup, prose, text } from './markup.ts';
 import { stepColumns } from './steps.ts';
@@ -56,6 +56,25 @@ function map(report: Report): Markup | null {
       isOut: (step) => dropped.has(step),
       lang,
     }),
+    mapTable(ranks, steps, values, lang),
+  );
+}
+
+const TABLE_RANKS = 64;
+const TABLE_STEPS = 50;
+
+/** Times of the map, the rank with the longest step first. */
+function mapTable(ranks: readonly number[], steps: readonly number[], values: ReadonlyMap<string, number>, lang: Report['lang']): Markup {
+  const shown = steps.slice(0, TABLE_STEPS);
+  const rows = ranks.map((rank) => ({ rank, ms: shown.map((step) => values.get(`${rank} ${step}`) ?? null) }));
+  const longest = (row: (typeof rows)[number]): number => Math.max(...row.ms.map((ms) => ms ?? 0));
+  rows.sort((a, b) => longest(b) - longest(a) || a.rank - b.rank);
+  return tableBelow(
+    lang,
+    table(
+      [{ title: word('column.rank', lang), figures: true }, ...shown.map((step) => ({ title: String(step), figures: true }))],
+      rows.slice(0, TABLE_RANKS).map((row) => [String(row.rank), ...row.ms.map((ms) => (ms === null ? '–' : formatColumnMs(ms)))]),
+    ),
   );
 }
 

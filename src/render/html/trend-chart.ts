@@ -5,7 +5,7 @@ import { formatTime } from '../figures.ts';
 import { trendRows, trendTitle } from '../trend.ts';
 import { word } from '../words.ts';
 import { everyNth, inner, linear, plot, roundTicks } from './chart.ts';
-import { figure, table } from './figure.ts';
+import { figure, table, tableBelow } from './figure.ts';
 import { at, html, type Markup, prose, text } from './markup.ts';
 
 const WIDTH = 860;
@@ -107,5 +107,9 @@ export function stepStrip(report: Report): Markup | null {
     caption,
     html`${rows}`,
   );
-  return figure('strip', caption, picture, html`<p class="dim">${prose(word('html.strip.note', lang))}</p>`);
+  const numbers = table(
+    [{ title: word('html.strip.run', lang) }, { title: word('html.axis.ms', lang), figures: true }, { title: '±', figures: true }],
+    all.map(({ label, ms, noise }) => [text(label), formatTime(ms), noise === null ? '–' : formatTime(noise)]),
+  );
+  return figure('strip', caption, picture, html`<p class="dim">${prose(word('html.strip.note', lang))}</p>${tableBelow(lang, numbers)}`);
 }
