@@ -13,6 +13,8 @@ import { gather, handlePortion } from '../../src/app/jobs/portions.ts';
 import { partsOf } from '../../src/app/parts.ts';
 import { listArtifacts } from '../../src/github/artifacts.ts';
 import type { Report } from '../../src/model/report.ts';
+import type { Blobs } from '../../src/store/blobs/blobs.ts';
+import { createStore } from '../../src/store/tables.ts';
 import { DEFAULT_OPTIONS } from '../support/grid.ts';
 import { type Jobs, openJobs } from './support/jobs.ts';
 import { makeZip } from './support/zip.ts';
@@ -127,6 +129,24 @@ describe('a job in portions', () => {
       status: 'refused',
       note: expect.stringMatching(/cannot be read/),
     });
+  });
+
+  it('says which part is gone when a blob is lost, and reports the rest', async () => {
+    const kept = new Map<string, Uint8Array>();
+    const blobs: Blobs = {
+      write: async (key, bytes) => void kept.set(key, bytes),
+      read: async (key) => (key.endsWith('/1') ? null : (kept.get(key) ?? null)),
+      remove: async (key) => void kept.delete(key),
+    };
+    const store = { ...jobs.deps.store, portions: createStore(jobs.deps.store.database, jobs.deps.now, blobs).portions };
+    const { gathered, report } = await spread(zips, { store });
+    const { job, notes, inputs } = await report();
+    expect(job.ranks).toEqual([0, 1]);
+    expect(notes.join('\n')).toMatch(/1 of 2 parts of the upload could not be read \(.*node-1/);
+    expect(inputs.find(({ path }) => path === 'node-1')?.note).toMatch(/what was read of it is gone/);
+    expect(kept.size).toBe(2);
+    await gathered!.done();
+    expect(kept.size).toBe(0);
   });
 
   it('tries what fails for another reason again, and gives it up in the end', async () => {
