@@ -14,12 +14,13 @@ import { type LoopbackGitHub, type RepositoryHandle, type RunHandle, startLoopba
 import { simulate, writeProfiles } from '../../lab/simulator/index.ts';
 import { createAnalysisRunner } from '../../src/app/analysis-runner.ts';
 import type { Dependencies } from '../../src/app/jobs/dependencies.ts';
-import { type Fetched, fetchArtifacts } from '../../src/app/jobs/fetch-artifacts.ts';
+import { type Fetched, fetchArtifacts, sharesOf } from '../../src/app/jobs/fetch-artifacts.ts';
 import { planFetch } from '../../src/app/jobs/fetch-plan.ts';
 import { type Artifact, listArtifacts } from '../../src/github/artifacts.ts';
 import { createGitHub, type Octokit, PERMISSIONS } from '../../src/github/client.ts';
 import { createLogger } from '../../src/github/log.ts';
 import { createOutboundPolicy } from '../../src/github/outbound.ts';
+import type { Share } from '../../src/importers/index.ts';
 import { openSource } from '../../src/sources/index.ts';
 import { readWhole } from '../../src/sources/source.ts';
 import { type ZipEntry, zipOf } from '../support/archives.ts';
@@ -124,11 +125,13 @@ interface Over {
   /** Called when the directory has been read and nothing else. */
   readonly onPlanned?: () => void;
   readonly mayBeParts?: boolean;
+  /** Only some of the ranks. */
+  readonly share?: Share;
 }
 
 async function fetchOf(
   of: RunHandle,
-  { options = {}, onBytes = () => {}, onPlanned = () => {}, mayBeParts = true }: Over = {},
+  { options = {}, onBytes = () => {}, onPlanned = () => {}, mayBeParts = true, share }: Over = {},
 ): Promise<Fetched> {
   const folder = await mkdtemp(join(deps.scratch, 'job-'));
   const target = { installationId: repository.installationId!, repository: { id: repository.id, owner: 'acme', name: 'train' } };
@@ -138,7 +141,7 @@ async function fetchOf(
     return answers;
   };
   const own = { ...deps, options: { ...deps.options, ...options }, analysis: { ...deps.analysis, parts } };
-  return fetchArtifacts(own, { octokit, target, artifacts: await listed(of), folder, mayBeParts, onBytes });
+  return fetchArtifacts(own, { octokit, target, artifacts: await listed(of), folder, mayBeParts, onBytes, share: share ?? null });
 }
 
 /** Blob requests since. */
@@ -179,6 +182,34 @@ describe('an artifact of which a tenth is wanted', () => {
     const whole = await fetchOf(run({ zipBuffer: zip }).run, { mayBeParts: false });
     expect(whole.partial).toEqual([]);
     expect(await verdictOf(part)).toBe(await verdictOf(whole));
+  });
+
+  it('is fetched by each worker of a share for its own ranks only', async () => {
+    const trace = (rank: number) => ({
+      name: `node_${rank}_20250108155932372_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json`,
+      data: Buffer.alloc(MB, `[] of rank ${rank} `),
+      stored: true,
+    });
+    const ranks = Array.from({ length: 6 }, (_, rank) => trace(rank));
+    const { run: of } = run({ zipBuffer: zipOf(ranks) });
+    const [artifact] = await listed(of);
+    const target = { installationId: repository.installationId!, repository: { id: repository.id, owner: 'acme', name: 'train' } };
+    expect(await sharesOf(deps, octokit, target, artifact!)).toBe(6);
+    const read: string[] = [];
+    for (let index = 0; index < 3; index++) {
+      const mark = hub.journal.length;
+      const { paths, partial } = await fetchOf(of, { share: { index, of: 3 } });
+      // Two traces; beside them the end of the zip and what comes with its first bytes.
+      expect(since(mark).bytes).toBeGreaterThan(2 * MB);
+      expect(since(mark).bytes).toBeLessThan(2.6 * MB);
+      expect(partial).toEqual(paths);
+      expect(statSync(paths[0]!).blocks * 512).toBeLessThan(3 * MB);
+      const bytes = readFileSync(paths[0]!);
+      const own = ranks.filter(({ data }) => bytes.includes(data)).map(({ name }) => name);
+      expect(own).toHaveLength(2);
+      read.push(...own);
+    }
+    expect(read.sort()).toEqual(ranks.map(({ name }) => name));
   });
 
   it('is read with a zip64 end, too', async () => {
