@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { fromPglite } from 'pg-boss';
-import { openBlobs } from './blobs/blobs.ts';
+import { openBlobs } from './blobs/open.ts';
 import type { BlobPlace } from './blobs/place.ts';
 import { type StoreClock, startStoreClock } from './clock.ts';
 import type { EmbeddedDatabase } from './embedded/database.ts';

@@ -1,7 +1,3 @@
-import { openBucket } from './bucket.ts';
-import { openFolder } from './folder.ts';
-import type { BlobPlace } from './place.ts';
-
 /** Zipped facts of one artifact: some sixty ranks of a long capture, thousands of a short one. */
 export const MAX_BLOB_BYTES = 64 * 1024 * 1024;
 
@@ -19,22 +15,10 @@ const KEY = /^\d{1,19}\/[0-9a-f]{32}\/\d{1,5}$/;
 
 /** The only form of a name: numbers and a digest, so that nothing foreign can lead elsewhere. */
 export function keyOf(repoId: number, job: string, place: number): string {
-  return checked(`${repoId}/${job}/${place}`);
+  return checkedKey(`${repoId}/${job}/${place}`);
 }
 
-function checked(key: string): string {
+export function checkedKey(key: string): string {
   if (!KEY.test(key)) throw new Error('not the name of a blob');
   return key;
-}
-
-export function openBlobs(place: BlobPlace): Blobs {
-  const blobs = place.kind === 'folder' ? openFolder(place) : openBucket(place);
-  return {
-    async write(key, bytes) {
-      if (bytes.length > MAX_BLOB_BYTES) throw new Error(`a blob of ${bytes.length} bytes is too large`);
-      await blobs.write(checked(key), bytes);
-    },
-    read: async (key) => blobs.read(checked(key)),
-    remove: async (key) => blobs.remove(checked(key)),
-  };
 }
