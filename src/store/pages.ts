@@ -39,6 +39,14 @@ export function pages(db: Database, now: () => number): Pages {
         [repoId, page, pr, sha, version, Buffer.from(content).toString('base64'), expiresAt, now()],
       );
     },
+    async ofCommit(repoId, pr, sha) {
+      const rows = await db.query<{ page: string }>('SELECT page FROM npu_advisor.pages WHERE repo_id = $1 AND pr = $2 AND sha = $3', [
+        repoId,
+        pr,
+        sha,
+      ]);
+      return rows.map(({ page }) => page);
+    },
     async extend(repoId, page, expiresAt) {
       await db.query(`UPDATE npu_advisor.pages SET expires_at = $3 WHERE ${where}`, [repoId, page, expiresAt]);
     },
