@@ -10,6 +10,11 @@
     document.documentElement.dataset.theme = dark ? 'light' : 'dark';
   });
 
+  const language = byId('language');
+  language?.addEventListener('click', () => {
+    language.hash = location.hash;
+  });
+
   const state = () => new URLSearchParams(location.hash.slice(1));
   const absent = byId('absent');
   const lacks = (place) => {

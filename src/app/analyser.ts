@@ -3,6 +3,8 @@ import { AdviseError } from '../base/errors.ts';
 import { type AnalyseInput, analyse } from '../engine/analyse.ts';
 import { keptFacts } from '../engine/kept-facts.ts';
 import { wantedFiles } from '../importers/index.ts';
+import type { Report } from '../model/report.ts';
+import { textsOf } from '../report/texts.ts';
 import { sourceTreeFrom } from '../source/source-tree-from.ts';
 import { openSource, type ProfileSource } from '../sources/index.ts';
 import { type AnalyseArtifact, ARCHIVE_ERROR, NOT_FETCHED } from './analysis-protocol.ts';
@@ -46,6 +48,7 @@ const analyseWith: AnalyseArtifact = async (request, { onProgress, signal, onNam
   const baseline: { label: string; sources: ProfileSource[]; isOneOfMany: true }[] = [];
   const { keep } = request;
   let kept: (() => Buffer | null) | null = null;
+  const others: Report[] = [];
   try {
     for (const path of request.paths) sources.push(await openArchive(path, request.partial.includes(path)));
     for (const { label, path } of request.baseline ?? []) baseline.push({ label, sources: [await openSource(path)], isOneOfMany: true });
@@ -59,6 +62,7 @@ const analyseWith: AnalyseArtifact = async (request, { onProgress, signal, onNam
       onFacts: (ranks, upload) => {
         if (keep) kept = () => keptFacts(ranks, upload, keep.maxBytes);
       },
+      ...(request.inBoth === true ? { onOther: (other) => others.push(other) } : {}),
       onProgress,
       signal,
     });
@@ -67,7 +71,8 @@ const analyseWith: AnalyseArtifact = async (request, { onProgress, signal, onNam
     if (missed !== undefined && request.partial.length > 0) throw new AdviseError(NOT_FETCHED, missed.note, missed.path);
     const facts = (kept as (() => Buffer | null) | null)?.() ?? null;
     if (keep && facts !== null) await writeFile(keep.path, facts, { mode: 0o600 });
-    return report;
+    const [other] = others;
+    return other === undefined ? report : { ...report, texts: textsOf(report, other) };
   } finally {
     for (const source of [...sources, ...baseline.flatMap((run) => run.sources)]) await source.close();
   }

@@ -2,6 +2,7 @@ import type { AdviseError } from '../base/errors.ts';
 import type { EngineOptions } from '../engine/analyse.ts';
 import type { Share } from '../importers/index.ts';
 import type { Report } from '../model/report.ts';
+import type { Difference } from '../report/texts.ts';
 import type { WantedParts } from '../sources/index.ts';
 
 /** What the analysis process is given: files on disk, settings and source text. No token, no address. */
@@ -14,6 +15,8 @@ export interface AnalysisRequest {
   /** Where the facts go that are kept to compare with later; null: nowhere. */
   readonly keep?: { readonly path: string; readonly maxBytes: number } | null;
   readonly options: EngineOptions;
+  /** The report is wanted in the other language, too. */
+  readonly inBoth?: boolean;
   readonly source: {
     readonly files: readonly (readonly [path: string, text: string])[];
     readonly patches: readonly (readonly [path: string, patch: string])[];
@@ -58,6 +61,9 @@ export interface AnalysisProgress {
   readonly ranks?: { readonly done: number; readonly total: number } | undefined;
 }
 
+/** A report, with what it says in the other language where that was asked for. */
+export type ReportInBoth = Report & { readonly texts?: Difference };
+
 /** The function an analyser module exports as `analyseArtifact`. */
 export type AnalyseArtifact = (
   request: AnalysisRequest,
@@ -67,13 +73,13 @@ export type AnalyseArtifact = (
     /** Asked at most once for the files that stacks name and the source does not hold. */
     readonly onNamed?: (frames: readonly string[]) => Promise<NamedFiles>;
   },
-) => Promise<Report>;
+) => Promise<ReportInBoth>;
 
 /** Messages of the analysis process. */
 export type AnalysisMessage =
   | { readonly type: 'started' }
   | { readonly type: 'progress'; readonly progress: AnalysisProgress }
-  | { readonly type: 'report'; readonly report: Report }
+  | { readonly type: 'report'; readonly report: ReportInBoth }
   | { readonly type: 'digested' }
   | { readonly type: 'named'; readonly frames: readonly string[] }
   | { readonly type: 'parts'; readonly answers: readonly PartsAnswer[] }

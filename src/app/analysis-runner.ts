@@ -5,7 +5,6 @@ import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AdviseError } from '../base/errors.ts';
 import type { Share } from '../importers/index.ts';
-import type { Report } from '../model/report.ts';
 import {
   type AnalysisMessage,
   type AnalysisProgress,
@@ -16,6 +15,7 @@ import {
   type NamedFiles,
   OUT_OF_MEMORY,
   type PartsAnswer,
+  type ReportInBoth,
 } from './analysis-protocol.ts';
 import { siblingModule } from './sibling-module.ts';
 
@@ -34,7 +34,7 @@ export interface AnalysisHooks {
 
 /** The analysis process, started anew for each task. Whatever reads foreign bytes happens in it. */
 export interface AnalysisRunner {
-  analyse(request: AnalysisRequest, hooks: AnalysisHooks): Promise<Report>;
+  analyse(request: AnalysisRequest, hooks: AnalysisHooks): Promise<ReportInBoth>;
   /** Reads a portion of a job into a file of facts. */
   digest(request: DigestRequest, hooks: AnalysisHooks): Promise<void>;
   /** What must be fetched of zips of which only the directory is on disk. */

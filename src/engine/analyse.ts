@@ -13,7 +13,7 @@ import type { RawFinding, Rule } from '../model/rule.ts';
 import type { SourceTree } from '../model/source-tree.ts';
 import { REMEDIES } from '../remedies/index.ts';
 import { acknowledge } from '../report/acknowledge.ts';
-import { buildReport, type RuleOutcome } from '../report/build.ts';
+import { buildReport, type ReportInput, type RuleOutcome } from '../report/build.ts';
 import { evaluateGate } from '../report/gate.ts';
 import { timelineView } from '../report/timeline-view.ts';
 import { RULES } from '../rules/index.ts';
@@ -59,6 +59,8 @@ export interface AnalyseInput {
   readonly baseline?: readonly BaselineSource[];
   /** Called with what was read, before it is judged. */
   readonly onFacts?: ((ranks: readonly RankFacts[], upload: UploadFacts) => void) | undefined;
+  /** Called with the same report in the other language, before the report itself is returned. */
+  readonly onOther?: ((report: Report) => void) | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -99,28 +101,39 @@ export async function analyse(input: AnalyseInput): Promise<Report> {
   const outcomes = outcomesOf(job, options, code);
   const source = await sourceFor(input, outcomes);
   const witnesses = source === null ? new Map() : witnessesOf(source, usable.find((r) => r.tape !== null)?.tape?.frames ?? []);
-  const advised: Advised[] = [];
-  const report = buildReport({
-    job,
-    outcomes,
-    inputs,
-    notes: isMindSpore(usable) ? [...notes, MINDSPORE] : notes,
-    lang: options.lang,
-    version: VERSION,
-    advise: (finding, raw) => advise(finding, raw, usable, { source, code, witnesses }, options.lang, advised),
-    baseline: baseline?.job == null || !hasAllRanks(baseline.job, job) ? null : causesOf(baseline.job, options),
-  });
-  if (options.timeline === true) report.views.timeline = timelineView(job, report);
-  settleEdits(advised);
-  for (const rule of RULES.filter((r) => options.disabledRules.includes(r.id))) {
-    const off: L10n = { en: 'switched off in the configuration', zh: '已在配置中关闭' };
-    report.checked.push({ rule: rule.id, outcome: 'notApplicable', reason: off[options.lang] });
+  const known = baseline?.job == null || !hasAllRanks(baseline.job, job) ? null : baseline.job;
+  const before = known === null ? null : { job: known, outcomes: outcomesOf(known, options, null) };
+  const today = new Date().toISOString().slice(0, 10);
+  const reportIn = (lang: Lang, hasTimeline: boolean): Report => {
+    const advised: Advised[] = [];
+    const report = buildReport({
+      job,
+      outcomes,
+      inputs,
+      notes: isMindSpore(usable) ? [...notes, MINDSPORE] : notes,
+      lang,
+      version: VERSION,
+      advise: (finding, raw) => advise(finding, raw, usable, { source, code, witnesses }, lang, advised),
+      baseline: before === null ? null : causesOf(before, lang),
+    });
+    if (hasTimeline) report.views.timeline = timelineView(job, report);
+    settleEdits(advised);
+    for (const rule of RULES.filter((r) => options.disabledRules.includes(r.id))) {
+      const off: L10n = { en: 'switched off in the configuration', zh: '已在配置中关闭' };
+      report.checked.push({ rule: rule.id, outcome: 'notApplicable', reason: off[lang] });
+    }
+    const judged = acknowledge(report, { acknowledgements: [], mutes: options.mutes ?? [], today });
+    const open = judged.findings.filter(({ acknowledged }) => acknowledged === undefined);
+    const patch = source === null ? null : patchOf(open, source);
+    return { ...judged, gate: evaluateGate(judged, options.gate), ...(patch === null ? {} : { patch }) };
+  };
+  const report = reportIn(options.lang, options.timeline === true);
+  if (input.onOther !== undefined) {
+    const other = reportIn(options.lang === 'en' ? 'zh' : 'en', false);
+    input.onOther({ ...other, views: { ...report.views, ...other.views } });
   }
-  const known = acknowledge(report, { acknowledgements: [], mutes: options.mutes ?? [], today: new Date().toISOString().slice(0, 10) });
-  const open = known.findings.filter(({ acknowledged }) => acknowledged === undefined);
-  const patch = source === null ? null : patchOf(open, source);
   input.onProgress?.({ phase: 'diagnose', done: 1, total: 1 });
-  return { ...known, gate: evaluateGate(known, options.gate), ...(patch === null ? {} : { patch }) };
+  return report;
 }
 
 /** The source, with the files that the frames of the findings name and that were not read. */
@@ -151,9 +164,8 @@ function hasAllRanks(base: JobFacts, job: JobFacts): boolean {
 }
 
 /** What the same rules find in the baseline, without advice. */
-function causesOf(job: JobFacts, options: EngineOptions): Report {
-  const outcomes = outcomesOf(job, options, null);
-  return buildReport({ job, outcomes, inputs: [], notes: [], lang: options.lang, version: VERSION, advise: () => [] });
+function causesOf(of: Pick<ReportInput, 'job' | 'outcomes'>, lang: Lang): Report {
+  return buildReport({ ...of, inputs: [], notes: [], lang, version: VERSION, advise: () => [] });
 }
 
 const NEEDS: Record<Capability, L10n> = {

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PullHandle, RepositoryHandle } from '../../lab/loopback-github/index.ts';
-import { packPage, unpackPage } from '../../src/app/details/content.ts';
+import { inWished, packPage, unpackPage } from '../../src/app/details/content.ts';
 import { createDetailsLinks, createLinkReader, pageOf } from '../../src/app/details/link.ts';
 import { createDetailsServer, type DetailsServer } from '../../src/app/details/serve-details.ts';
 import { readEnv } from '../../src/app/env.ts';
@@ -14,6 +14,7 @@ import { prune } from '../../src/app/jobs/sweep.ts';
 import { createFront } from '../../src/github/front.ts';
 import { createLogger, scrub } from '../../src/github/log.ts';
 import type { Report } from '../../src/model/report.ts';
+import { inOther, textsOf } from '../../src/report/texts.ts';
 import { HOSTILE, reportOf } from '../render/hostile.ts';
 import { caseA, SHA } from '../render/reports.ts';
 import { type Jobs, openJobs } from './support/jobs.ts';
@@ -136,8 +137,9 @@ describe('a page', () => {
     await details.close();
   });
 
-  async function keep(report: Report, pr: number): Promise<string> {
-    const { version, pack } = packPage({ report, context: { pr, sha: SHA, htmlBase: 'https://github.com/acme/bert', fromFork: pr === 2 } });
+  async function keep(report: Report, pr: number, other: Report | null = null, isLangSaid = false): Promise<string> {
+    const context = { pr, sha: SHA, htmlBase: 'https://github.com/acme/bert', fromFork: pr === 2 };
+    const { version, pack } = packPage({ report, isLangSaid, context }, other);
     const page = pageOf({ repoId: 9, pr, sha: SHA, job: null });
     kept.set(`9/${page}`, { version, content: (await pack())! });
     return links.addressOf(9, page, Date.now() + DAY).replace('https://advisor.example/npu', url);
@@ -155,7 +157,7 @@ describe('a page', () => {
       'x-robots-tag': 'noindex, nofollow, noarchive',
       'cross-origin-resource-policy': 'same-origin',
       'cache-control': 'private, max-age=60',
-      vary: 'accept-encoding',
+      vary: 'accept-encoding, accept-language',
       'content-type': 'text/html; charset=utf-8',
     });
     const policy = headers.get('content-security-policy')!;
@@ -172,6 +174,37 @@ describe('a page', () => {
     const plain = await fetch(address.replace('/details/', '/npu/details/'), { headers: { 'accept-encoding': 'identity' } });
     expect([plain.headers.get('content-encoding'), await plain.text()]).toEqual([null, text]);
     expect(reads - before).toBe(2);
+  });
+
+  it('is in the language that is asked for, else that of the settings, else that of the browser', async () => {
+    const [en, zh] = [caseA('en').report, caseA('zh').report];
+    const shown = async (address: string, accepted = '*'): Promise<string> => {
+      const text = await (await fetch(address, { headers: { 'accept-language': accepted } })).text();
+      return `${/<html lang="([\w-]+)">/.exec(text)![1]} ${/id="language" href="([^"]+)"/.exec(text)?.[1] ?? 'alone'}`;
+    };
+    const [inEnglish, inChinese] = ['en ?lang=zh', 'zh-Hans ?lang=en'];
+    const free = await keep(en, 50, zh);
+    for (const [address, accepted, wanted] of [
+      [free, '*', inEnglish],
+      [free, 'fr, en;q=0.3, zh-CN;q=0.8', inChinese],
+      [free, 'zh;q=0, en', inEnglish],
+      [`${free}?lang=zh`, 'en', inChinese],
+      [`${free}?lang=en`, 'zh', inEnglish],
+      [`${free}?lang=xx`, 'zh-TW', inChinese],
+    ] as const)
+      expect(await shown(address, accepted), `${accepted} ${address.slice(-8)}`).toBe(wanted);
+    const said = await keep(en, 51, zh, true);
+    expect([await shown(said, 'zh'), await shown(`${said}?lang=zh`, 'en')]).toEqual([inEnglish, inChinese]);
+    // Kept by a version that knew one language.
+    const old = await keep(en, 52);
+    expect([await shown(old, 'zh'), await shown(`${old}?lang=zh`)]).toEqual(['en alone', 'en alone']);
+    expect(inOther(en, textsOf(en, zh))).toEqual(zh);
+    const { version, content } = kept.get([...kept.keys()].find((key) => free.includes(key))!)!;
+    const whole = JSON.stringify(inWished(unpackPage(content)!, { asked: 'zh', browser: null }).report);
+    expect([version.length, whole]).toEqual([
+      22,
+      JSON.stringify(unpackPage((await packPage({ report: zh, context: {} as never }).pack())!)!.report),
+    ]);
   });
 
   it('that is not there is told from a forged link by nobody', async () => {
@@ -414,6 +447,21 @@ describe('a pull request', () => {
       if (link === view.checks[0]!.detailsUrl) expect(names).toEqual(['cause-of-gpt']);
     }
     expect(found).toContain(view.checks[0]!.detailsUrl);
+
+    // Also where the artifacts are gone: the text stays, its links end later.
+    jobs.advance(27 * DAY);
+    await jobs.sweep();
+    const after = jobs.hub.view(pull);
+    const renewed = linksIn(after.comments[0]!.body);
+    expect(renewed).toHaveLength(2);
+    expect(renewed.filter((link) => found.includes(link))).toEqual([]);
+    expect(renewed).toContain(after.checks[0]!.detailsUrl);
+    expect(linksIn(after.checks[0]!.summary).filter((link) => found.includes(link))).toEqual([]);
+    expect(after.checks[0]!.conclusion).toBe(view.checks[0]!.conclusion);
+    jobs.advance(4 * DAY);
+    await prune(jobs.deps);
+    for (const link of renewed) expect((await open(link)).status).toBe(200);
+    expect((await open(found[0]!)).status).toBe(410);
   });
 
   it('whose repository leaves takes its page with it', async () => {

@@ -25,6 +25,8 @@ export interface OpenedLink {
 export interface DetailsLinks {
   readonly lifetimeMs: number;
   addressOf(repoId: number, page: string, expiresAt: number): string;
+  /** A text whose links to a page, whenever they were written, end later. */
+  renewIn(text: string, repoId: number, page: string, expiresAt: number): string;
 }
 
 export function pageOf({ repoId, pr, sha, job }: PageSubject): string {
@@ -53,11 +55,16 @@ function signatureOf(key: Key, repoId: number, page: string, seconds: number): s
 /** `publicUrl`: where the server is reached from outside, without a slash at its end. */
 export function createDetailsLinks(publicUrl: string, secret: string, days: number): DetailsLinks {
   const key = keyOf(secret);
+  const addressOf = (repoId: number, page: string, expiresAt: number): string => {
+    const seconds = Math.floor(expiresAt / 1000);
+    return `${publicUrl}${DETAILS_PATH}${repoId}/${page}/${seconds}/${key.id}/${signatureOf(key, repoId, page, seconds)}`;
+  };
   return {
     lifetimeMs: days * DAY,
-    addressOf(repoId, page, expiresAt) {
-      const seconds = Math.floor(expiresAt / 1000);
-      return `${publicUrl}${DETAILS_PATH}${repoId}/${page}/${seconds}/${key.id}/${signatureOf(key, repoId, page, seconds)}`;
+    addressOf,
+    renewIn(text, repoId, page, expiresAt) {
+      const written = new RegExp(`https?://[^\\s()<>"\\\\]{1,300}${DETAILS_PATH}${repoId}/${page}/\\d{10,11}/[\\w-]{8}/[\\w-]{43}`, 'g');
+      return text.replace(written, () => addressOf(repoId, page, expiresAt));
     },
   };
 }

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { siblingModule } from '../sibling-module.ts';
-import type { FromPageThread, RenderedPage } from './page-thread.ts';
+import type { Wish } from './content.ts';
+import type { FromPageThread, RenderedPage, ToPageThread } from './page-thread.ts';
 
 const TIMEOUT_MS = 60_000;
 const IDLE_MS = 60_000;
@@ -14,7 +15,7 @@ export class Busy extends Error {}
 /** Makes one page at a time, on a thread of its own that ends when nothing is asked for, or when a page takes too much time or memory. */
 export interface PageRenderer {
   /** null: what is kept is no report that this version can show. */
-  render(bytes: Uint8Array): Promise<RenderedPage | null>;
+  render(bytes: Uint8Array, wish: Wish): Promise<RenderedPage | null>;
   close(): Promise<void>;
 }
 
@@ -52,7 +53,7 @@ export function createPageRenderer(timeoutMs = TIMEOUT_MS): PageRenderer {
     return worker;
   }
 
-  async function once(bytes: Uint8Array): Promise<RenderedPage | null> {
+  async function once(task: ToPageThread): Promise<RenderedPage | null> {
     clearTimeout(idle);
     thread ??= start();
     const worker = thread;
@@ -61,7 +62,7 @@ export function createPageRenderer(timeoutMs = TIMEOUT_MS): PageRenderer {
       const answer = await new Promise<FromPageThread>((resolve, reject) => {
         settle = { resolve, reject };
         timer = setTimeout(() => reject(new Error(`a page was not made within ${timeoutMs / 1000} s`)), timeoutMs);
-        worker.postMessage(bytes);
+        worker.postMessage(task);
       });
       if ('failed' in answer) throw new Error(answer.failed);
       idle = setTimeout(() => void end(), IDLE_MS).unref();
@@ -76,10 +77,10 @@ export function createPageRenderer(timeoutMs = TIMEOUT_MS): PageRenderer {
   }
 
   return {
-    async render(bytes) {
+    async render(bytes, wish) {
       if (waiting >= MAX_WAITING) throw new Busy('too many pages are asked for at once');
       waiting++;
-      const turn = last.then(() => once(bytes));
+      const turn = last.then(() => once({ bytes, wish }));
       last = turn.catch(() => undefined);
       try {
         return await turn;

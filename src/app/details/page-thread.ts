@@ -3,12 +3,18 @@ import { gzipSync } from 'node:zlib';
 import { messageOf } from '../../base/errors.ts';
 import { blobUrl, publicPath } from '../../render/comment.ts';
 import { PAGE_POLICY, renderHtml } from '../../render/html/page.ts';
-import { lighter, type PageContent, unpackPage } from './content.ts';
+import { inWished, lighter, type PageContent, unpackPage, type Wish } from './content.ts';
 
 /** The page as it is served: gzipped, with the policy its browser shall hold it to. */
 export interface RenderedPage {
   readonly html: Uint8Array;
   readonly policy: string;
+}
+
+/** What is kept of a page, and the language it is to be in. */
+export interface ToPageThread {
+  readonly bytes: Uint8Array;
+  readonly wish: Wish;
 }
 
 export type FromPageThread = { readonly page: RenderedPage | null } | { readonly failed: string };
@@ -23,7 +29,7 @@ function render(content: PageContent): string | null {
       path: publicPath,
       url: (location: Parameters<typeof blobUrl>[2]) => blobUrl({ htmlBase, report: null }, sha, location),
     };
-    const page = renderHtml(report, places, { ...context, leftOut });
+    const page = renderHtml(report, places, { ...context, leftOut, isInBoth: content.texts !== undefined });
     if (Buffer.byteLength(page) <= MAX_HTML_BYTES) return page;
   }
   return null;
@@ -32,11 +38,11 @@ function render(content: PageContent): string | null {
 /** Makes pages of reports, which hold foreign names, on a thread that has nothing else and may be ended at any time. */
 const port = parentPort;
 if (port === null) throw new Error('page-thread.ts runs as a worker thread only');
-port.on('message', (bytes: Uint8Array) => {
+port.on('message', ({ bytes, wish }: ToPageThread) => {
   let answer: FromPageThread;
   try {
     const content = unpackPage(bytes);
-    const page = content === null ? null : render(content);
+    const page = content === null ? null : render(inWished(content, wish));
     answer = { page: page === null ? null : { html: gzipSync(page), policy: PAGE_POLICY } };
   } catch (error) {
     answer = { failed: messageOf(error) };

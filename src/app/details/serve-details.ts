@@ -3,6 +3,8 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip, gzipSync } from 'node:zlib';
 import type { FrontOptions } from '../../github/front.ts';
 import type { Logger } from '../../github/log.ts';
+import { LANGS, type Lang } from '../../model/lang.ts';
+import type { Wish } from './content.ts';
 import { createLinkReader, DETAILS_PATH, type OpenedLink } from './link.ts';
 import { gonePage, NOTICE_POLICY } from './notices.ts';
 import { Busy, createPageRenderer } from './page-renderer.ts';
@@ -49,6 +51,29 @@ const SERVED = "frame-ancestors 'none'; sandbox allow-scripts allow-downloads al
 
 const BUSY = 'busy, try again in a few seconds · 繁忙，请稍后重试';
 
+/** The first of our languages in the order a browser gives; null: it speaks neither, or any. */
+function languageOf(accepted: string): Lang | null {
+  const ranges = accepted
+    .slice(0, 1000)
+    .split(',')
+    .map((range) => {
+      const [tag = '', ...params] = range
+        .trim()
+        .toLowerCase()
+        .split(/\s*;\s*/);
+      const quality = Number(params.find((one) => one.startsWith('q='))?.slice(2) ?? 1);
+      return { lang: LANGS.find((lang) => tag === lang || tag.startsWith(`${lang}-`)), quality };
+    });
+  const known = ranges.filter(({ lang, quality }) => lang !== undefined && quality > 0);
+  return known.sort((a, b) => b.quality - a.quality)[0]?.lang ?? null;
+}
+
+function wishOf({ url = '', headers }: Request): Wish {
+  const [, query = ''] = url.slice(0, 1000).split('?', 2);
+  const asked = new URLSearchParams(query).get('lang');
+  return { asked: LANGS.find((lang) => lang === asked) ?? null, browser: languageOf(String(headers['accept-language'] ?? '')) };
+}
+
 interface Cached extends RenderedPage {
   readonly version: string;
 }
@@ -76,8 +101,8 @@ export function createDetailsServer(options: DetailsOptions): DetailsServer {
   }
 
   /** null: there is nothing, or no longer. */
-  async function pageOf({ repoId, page }: OpenedLink): Promise<RenderedPage | null> {
-    const key = `${repoId}/${page}`;
+  async function pageOf({ repoId, page }: OpenedLink, wish: Wish): Promise<RenderedPage | null> {
+    const key = `${repoId}/${page}/${wish.asked ?? `browser-${wish.browser}`}`;
     const known = cache.get(key) ?? null;
     const stored = await read(repoId, page, known?.version ?? null);
     if (stored === null) {
@@ -86,7 +111,7 @@ export function createDetailsServer(options: DetailsOptions): DetailsServer {
     }
     if (known !== null && stored.version === known.version) return known;
     if (stored.content === null) throw new Error('the store gave no content of a page that is not known');
-    const rendered = await renderer.render(stored.content);
+    const rendered = await renderer.render(stored.content, wish);
     if (rendered !== null) remember(key, { ...rendered, version: stored.version });
     return rendered;
   }
@@ -99,7 +124,7 @@ export function createDetailsServer(options: DetailsOptions): DetailsServer {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': `${policy}; ${SERVED}`,
       'cache-control': status === 200 ? 'private, max-age=60' : 'no-store',
-      vary: 'accept-encoding',
+      vary: 'accept-encoding, accept-language',
       ...(isZipped ? { 'content-encoding': 'gzip', 'content-length': html.length } : {}),
     });
     if (isZipped || request.method === 'HEAD') response.end(isZipped ? html : undefined);
@@ -125,7 +150,7 @@ export function createDetailsServer(options: DetailsOptions): DetailsServer {
     answering++;
     response.once('close', () => answering--);
     try {
-      const page = link.expiresAt <= now() ? null : await pageOf(link);
+      const page = link.expiresAt <= now() ? null : await pageOf(link, wishOf(request));
       await send(request, response, page === null ? 410 : 200, page ?? gone);
       done(page === null ? 410 : 200);
     } catch (error) {

@@ -6,7 +6,7 @@ import { isCut, listChangedFiles } from '../../github/diff.ts';
 import { limitOf } from '../../github/limits.ts';
 import type { DesiredCheck } from '../../github/publish/check.ts';
 import { type PullRequest, readPullRequest } from '../../github/pull-requests.ts';
-import { Report } from '../../model/report.ts';
+import type { Report } from '../../model/report.ts';
 import { type AwaitedJob, renderAwaited } from '../../render/awaited.ts';
 import { renderUntouched } from '../../render/jobs.ts';
 import type { CheckRecord } from '../../store/ports.ts';
@@ -26,7 +26,7 @@ import {
 import type { Dependencies } from './dependencies.ts';
 import { findElsewhere } from './find-elsewhere.ts';
 import { findProfile, findWanted, listsOf, type Search } from './find-profile.ts';
-import { type Analysis, failure, noProfile, sourceOf, tellProfile } from './make-report.ts';
+import { type Analysis, failure, noProfile, readBoth, sourceOf, tellProfile } from './make-report.ts';
 import { QUEUE_PR } from './merge-queue.ts';
 import { startProgress } from './progress.ts';
 import { type JobsStatement, noteAwaited, type Publication, publish } from './publish.ts';
@@ -64,6 +64,7 @@ export async function analysePullRequest(deps: Dependencies, analysis: Analysis)
     pull,
     sha: headSha,
     lang: config.lang,
+    isLangSaid: settings.keys.has('lang'),
     comment: config.comment,
     suggestions: config.suggestions,
     isAsked: analysis.isAsked,
@@ -120,11 +121,13 @@ async function sayKept(
 ): Promise<boolean> {
   const { target, pr, headSha, run, wanted, isAsked, mayReuse, restates } = analysis;
   if (run !== null || wanted !== null || !mayReuse || !(isAsked || restates === true)) return false;
-  const kept = Report.safeParse(await deps.store.reports.latest(target.repository.id, headSha, pr));
-  if (!kept.success || kept.data.lang !== publication.lang || kept.data.verdict.outcome === 'no-data') return false;
-  const report = await asAccepted(deps, target.repository.id, pr, kept.data, job);
+  const kept = readBoth(await deps.store.reports.latest(target.repository.id, headSha, pr));
+  if (kept === null || kept.report.lang !== publication.lang || kept.report.verdict.outcome === 'no-data') return false;
+  const accepted = (of: Report): Promise<Report> => asAccepted(deps, target.repository.id, pr, of, job);
+  const report = await accepted(kept.report);
+  const other = kept.other === null ? null : await accepted(kept.other);
   const source = await sourceOf(octokit, analysis);
-  await publish(deps, { ...publication, source: new Map(source.files), statement: { kind: 'report', report } });
+  await publish(deps, { ...publication, source: new Map(source.files), statement: { kind: 'report', report, other } });
   return true;
 }
 

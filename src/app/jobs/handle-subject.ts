@@ -36,6 +36,7 @@ import { handlePortion } from './portions.ts';
 import { showPending } from './publish.ts';
 import { sayGoesOn, sayPutOff, unlessLimited } from './put-off.ts';
 import { isBranchRun, recordBranchRun, requestRecording } from './record-branch.ts';
+import { renewPages } from './renew-pages.ts';
 import { giveReply } from './reply.ts';
 import { type AnalyseRequest, PullRequestRequest, type Target, TaskRequest } from './request.ts';
 import { readSettings } from './settings.ts';
@@ -540,11 +541,14 @@ async function handlePullRequest(deps: Dependencies, pending: readonly WorkReque
     await settle(
       [request],
       async () => {
-        if (payload.kind === 'overdue') await concludeOverdue(deps, target, pr, headSha);
+        if (payload.kind === 'renew') await renewPages(deps, target, pr, headSha);
+        else if (payload.kind === 'overdue') await concludeOverdue(deps, target, pr, headSha);
         else await concludeClosed(deps, target, pr, headSha);
         return payload.kind;
       },
       async (_, error) => {
+        // The next day tries again.
+        if (payload.kind === 'renew') return;
         if (payload.kind === 'overdue' && !isHopeless(error) && (await concludeAnyhow(deps, target, pr, headSha))) return;
         const check = await deps.store.checks.find(repository.id, headSha, pr);
         const pause = isHopeless(error) ? HOPELESS_AGAIN_MS : OVERDUE_AGAIN_MS;

@@ -4,6 +4,10 @@ import { type PageSubject, pageOf } from '../details/link.ts';
 import type { Dependencies } from './dependencies.ts';
 
 export interface PagePlace extends PageSubject {
+  /** The pull request to name where `pr` is that of a merge queue. */
+  readonly shownPr?: number;
+  /** The settings name the language. */
+  readonly isLangSaid?: boolean;
   readonly htmlBase: string | null;
   readonly fromFork: boolean;
 }
@@ -16,12 +20,13 @@ export async function keepPage(
   deps: Pick<Dependencies, 'store' | 'links' | 'now' | 'log'>,
   report: Report,
   place: PagePlace,
+  other: Report | null = null,
 ): Promise<string | null> {
   const { links, store, now } = deps;
   if (links === null) return null;
-  const { repoId, pr, sha, htmlBase, fromFork } = place;
+  const { repoId, pr, sha, htmlBase, fromFork, shownPr = pr, isLangSaid = false } = place;
   const page = pageOf(place);
-  const { version, pack } = packPage({ report, context: { pr, sha, htmlBase, fromFork } });
+  const { version, pack } = packPage({ report, isLangSaid, context: { pr: shownPr, sha, htmlBase, fromFork } }, other);
   const known = await store.pages.find(repoId, page);
   const isLasting = known !== null && known.expiresAt - now() > links.lifetimeMs / 2;
   const expiresAt = isLasting ? known.expiresAt : now() + links.lifetimeMs;

@@ -19,6 +19,7 @@ import { Report } from '../../model/report.ts';
 import type { NoProfileReason, RunningStep, WorkflowRef } from '../../render/views.ts';
 import { evaluateGate } from '../../report/gate.ts';
 import { profileMetrics } from '../../report/profile-metrics.ts';
+import { type Difference, inOther, textsOf } from '../../report/texts.ts';
 import type { KeptProfile } from '../../store/ports.ts';
 import { type AnalysisProgress, ARCHIVE_ERROR, NOT_FETCHED } from '../analysis-protocol.ts';
 import { asAccepted } from './accepted.ts';
@@ -99,8 +100,26 @@ export function isAboutUpload(error: unknown): boolean {
   return error instanceof AdviseError && (error.code.startsWith(ARCHIVE_ERROR) || error.code === 'no-profile');
 }
 
-interface Made {
+/** A report, and the same in the other language where it was made in both. */
+export interface Both {
   readonly report: Report;
+  readonly other: Report | null;
+}
+
+/** Reads what `keptOf` wrote, or a report that was kept alone. */
+export function readBoth(json: unknown): Both | null {
+  const kept = Report.safeParse(json);
+  if (!kept.success) return null;
+  const { texts } = json as { texts?: Difference };
+  const other = texts === undefined ? null : Report.safeParse(inOther(kept.data, texts));
+  return { report: kept.data, other: other?.success === true ? other.data : null };
+}
+
+function keptOf({ report, other }: Both): string {
+  return JSON.stringify(other === null ? report : { ...report, texts: textsOf(report, other) });
+}
+
+interface Made extends Both {
   readonly source: SourceFiles;
 }
 
@@ -128,10 +147,11 @@ export async function tellProfile(
   const { artifacts, run } = candidate;
   const workflow = { name: run.name, url: run.htmlUrl };
   try {
-    const { report, source } = await makeReport(deps, octokit, analysis, { pull, candidate, job, progress });
+    const { report, other, source } = await makeReport(deps, octokit, analysis, { pull, candidate, job, progress });
     if (report.verdict.outcome !== 'no-data') {
-      const shown = await asAccepted(deps, analysis.target.repository.id, analysis.pr, report, job);
-      return { statement: { kind: 'report', report: shown }, source };
+      const accepted = (of: Report): Promise<Report> => asAccepted(deps, analysis.target.repository.id, analysis.pr, of, job);
+      const shown = { report: await accepted(report), other: other === null ? null : await accepted(other) };
+      return { statement: { kind: 'report', ...shown }, source };
     }
     const artifact = artifacts.map(({ name }) => name).join(', ');
     return { statement: noProfile({ kind: 'no-profile-inside', artifact }, workflow, config), source: null };
@@ -208,8 +228,8 @@ async function makeReport(
   const compared = await findBaseline(profiles, ancestryOf(octokit, comparing), comparing, deps.now());
   const key = reportKey(analysis, artifacts, settings, compared);
   if (!analysis.isAsked || analysis.mayReuse || analysis.isRetry) {
-    const kept = Report.safeParse(await deps.store.reports.get(key));
-    if (kept.success) return { report: kept.data, source };
+    const kept = readBoth(await deps.store.reports.get(key));
+    if (kept !== null) return { ...kept, source };
   }
 
   progress.tell({ kind: 'queue' });
@@ -239,15 +259,20 @@ async function makeReport(
     },
     needOf(gathered === null ? artifacts : []),
   );
-  const of: Report = isWord ? { ...made.report, attached: true, gate: null } : made.report;
-  const judged = ofJob(Report.parse({ ...of, gate: of.gate ?? evaluateGate(of, config.gate) }), settings.name);
-  const said = isWord ? { ...judged, notes: [...judged.notes, attachedNote(artifacts, headSha, config.lang)] } : judged;
-  const report = await withHistory(profiles, comparing, compared, said);
+  const finished = async (one: Report): Promise<Report> => {
+    const of: Report = isWord ? { ...one, attached: true, gate: null } : one;
+    const judged = ofJob(Report.parse({ ...of, gate: of.gate ?? evaluateGate(of, config.gate) }), settings.name);
+    const said = isWord ? { ...judged, notes: [...judged.notes, attachedNote(artifacts, headSha, of.lang)] } : judged;
+    return withHistory(profiles, comparing, compared, said);
+  };
+  const report = await finished(made.report);
+  const other = made.other === null ? null : await finished(made.other);
   const kept = { key, repoId: target.repository.id, pr, sha: headSha };
-  const isKept = await deps.store.reports.put({ ...kept, json: JSON.stringify(report) });
+  const isKept = await deps.store.reports.put({ ...kept, json: keptOf({ report, other }) });
   if (!isKept && 'timeline' in report.views) {
     const { timeline: _, ...views } = report.views;
-    await deps.store.reports.put({ ...kept, json: JSON.stringify({ ...report, views }) });
+    const less = other === null ? null : { ...other, views: { ...other.views, timeline: undefined } };
+    await deps.store.reports.put({ ...kept, json: keptOf({ report: { ...report, views }, other: less }) });
   }
   await gathered?.done();
   const origin = `pull-request/${pr}/${originOf(candidate)}`;
@@ -257,7 +282,7 @@ async function makeReport(
     { job: comparing.job, sha: headSha, branch: null, pr, trusted: isTrusted, origin },
     { report, facts: made.facts },
   );
-  return { report, source };
+  return { report, other, source };
 }
 
 /** Nothing but the word of a person binds an attachment to a commit. */
@@ -282,7 +307,7 @@ export async function record(
   deps: Dependencies,
   { repository, installationId }: Target,
   of: Pick<KeptProfile, 'job' | 'sha' | 'branch' | 'pr' | 'trusted' | 'origin'>,
-  found: Analysed | null,
+  found: Pick<Analysed, 'report' | 'facts'> | null,
 ): Promise<void> {
   const metrics = found === null ? NO_METRICS : profileMetrics(found.report);
   const facts = found === null || metrics.stepTimeMs === null ? null : found.facts;
@@ -302,8 +327,7 @@ interface Analysing {
   readonly keepsFacts: boolean;
 }
 
-interface Analysed {
-  readonly report: Report;
+interface Analysed extends Both {
   /** Gzipped facts.json, as the analysis process wrote it; null: too large, or not wanted. */
   readonly facts: Uint8Array | null;
 }
@@ -338,7 +362,7 @@ async function fetchAndAnalyse(
     deps.killPoint('after-download');
     const { lang, thresholds, disabled_rules: disabledRules, gate, job } = config;
     const keep = keepsFacts ? { path: join(folder, 'facts.json.gz'), maxBytes: MAX_FACTS_BYTES } : null;
-    const report = await deps.analysis.analyse(
+    const { texts, ...report } = await deps.analysis.analyse(
       {
         paths,
         partial,
@@ -347,6 +371,8 @@ async function fetchAndAnalyse(
         // The details page shows where in time the causes are.
         options: { lang, thresholds, disabledRules, gate, job, timeline: deps.links !== null },
         source,
+        // Its reader may be asked for the language.
+        inBoth: deps.links !== null,
       },
       {
         signal: deps.signal,
@@ -355,7 +381,7 @@ async function fetchAndAnalyse(
         ...(more === undefined ? {} : { onNamed: more }),
       },
     );
-    return { report, facts: keep === null ? null : await readKept(keep) };
+    return { report, other: texts === undefined ? null : inOther(report, texts), facts: keep === null ? null : await readKept(keep) };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

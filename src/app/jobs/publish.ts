@@ -44,7 +44,12 @@ export interface JobsStatement {
 }
 
 export type JobStatement =
-  | { readonly kind: 'report'; readonly report: Report }
+  | {
+      readonly kind: 'report';
+      readonly report: Report;
+      /** The same in the other language, for the page. */
+      readonly other?: Report | null;
+    }
   | {
       readonly kind: 'other';
       readonly view: (base: ViewBase, before: readonly PostedFinding[]) => Exclude<CommentView, { state: 'report' }>;
@@ -64,6 +69,8 @@ export interface Publication {
   /** The commit that was looked at; the pull request may have moved on meanwhile. */
   readonly sha: string;
   readonly lang: Lang;
+  /** The settings name the language; else a page follows its reader's browser. */
+  readonly isLangSaid?: boolean;
   readonly comment: Config['comment'];
   readonly suggestions: Config['suggestions'];
   /** A person asked: say it in a comment even when there is nothing to say. */
@@ -364,21 +371,24 @@ export async function showPending(deps: Dependencies, target: Target, pull: Pull
 }
 
 /** Addresses of the pages of what is said. */
-async function keepPages(deps: Dependencies, { target, pull, sha, statement }: Publication): Promise<ReadonlyMap<Report, string>> {
+async function keepPages(
+  deps: Dependencies,
+  { target, pull, sha, statement, isLangSaid = false }: Publication,
+): Promise<ReadonlyMap<Report, string>> {
   const named = statement.kind === 'jobs' ? statement.jobs : [{ name: null, statement }];
   const pages = new Map<Report, string>();
   for (const { name, statement: of } of named) {
     if (of.kind !== 'report') continue;
     const subject = { repoId: target.repository.id, pr: pull.number, sha, job: name };
     const fromFork = pull.headRepoId !== pull.baseRepoId;
-    const url = await keepPage(deps, of.report, { ...subject, htmlBase: pull.headHtmlUrl, fromFork });
+    const url = await keepPage(deps, of.report, { ...subject, htmlBase: pull.headHtmlUrl, fromFork, isLangSaid }, of.other);
     if (url !== null) pages.set(of.report, url);
   }
   return pages;
 }
 
 /** A check has one page of details; of several jobs that of the first whose gate fails. */
-function detailsOf(pages: ReadonlyMap<Report, string>): { detailsUrl?: string } {
+export function detailsOf(pages: ReadonlyMap<Report, string>): { detailsUrl?: string } {
   const [first] = pages;
   const [, url] = [...pages].find(([{ gate }]) => gate?.outcome === 'fail') ?? first ?? [];
   return url === undefined ? {} : { detailsUrl: url };

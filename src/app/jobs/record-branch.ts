@@ -19,9 +19,11 @@ import type { Candidate } from './candidate.ts';
 import { plainCheck, writeCheck } from './check-run.ts';
 import type { Dependencies } from './dependencies.ts';
 import { isRunAccepted } from './find-profile.ts';
-import { analyseArtifacts, isAboutUpload, originOf, record } from './make-report.ts';
+import { keepPage } from './keep-page.ts';
+import { analyseArtifacts, type Both, isAboutUpload, originOf, record } from './make-report.ts';
 import { QUEUE_PR, readQueueRef } from './merge-queue.ts';
 import { gather } from './portions.ts';
+import { detailsOf } from './publish.ts';
 import type { Target } from './request.ts';
 import { readSettings } from './settings.ts';
 import { subjectOf } from './subject.ts';
@@ -98,6 +100,7 @@ export async function recordBranchRun(deps: Dependencies, task: RunTask): Promis
   // The event that asks for the check may come after the one of the run.
   const isJudged = queue !== null && config.merge_queue === 'profile' && check?.phase !== 'completed';
   const told: { name: string; view: ReportComment }[] = [];
+  const pages = new Map<Report, string>();
   for (const job of jobs) {
     if (!isRunAccepted(job.config, run)) continue;
     const artifacts = chooseArtifacts(all, ({ name }) => jobOfArtifact(jobs, name) === job, { id: run.id, headSha: run.headSha });
@@ -105,7 +108,13 @@ export async function recordBranchRun(deps: Dependencies, task: RunTask): Promis
     const { id, name, htmlUrl, headSha } = run;
     const candidate: Candidate = { run: { id, name, htmlUrl, headSha }, artifacts, uploaded: [] };
     const report = await recordOne(deps, octokit, target, { candidate, job, branch, base: isJudged ? queue.base : null });
-    if (report !== null && isJudged) told.push({ name: job.name ?? '', view: await viewOf(deps, report, queue.pr, run.headSha) });
+    if (report === null || !isJudged) continue;
+    const subject = { repoId: repository.id, pr: QUEUE_PR, sha: run.headSha, job: job.name };
+    // The commit is gone when the queue is done, and links to its lines with it.
+    const place = { ...subject, shownPr: queue.pr, isLangSaid: settings.keys.has('lang'), htmlBase: null, fromFork: false };
+    const page = await keepPage(deps, report.report, place, report.other);
+    if (page !== null) pages.set(report.report, page);
+    told.push({ name: job.name ?? '', view: await viewOf(deps, report.report, queue.pr, run.headSha, page) });
   }
   if (!isJudged) return;
   const place = { target, sha: run.headSha, pr: QUEUE_PR };
@@ -122,7 +131,7 @@ export async function recordBranchRun(deps: Dependencies, task: RunTask): Promis
     config.jobs === null
       ? renderCheck({ comment: view, annotatable })
       : renderJobsCheck({ ...view, state: 'jobs', jobs: told, untouched: [] }, annotatable);
-  await writeCheck(deps, place, { ...rendered, actions: [] }, true);
+  await writeCheck(deps, place, { ...rendered, actions: [], ...detailsOf(pages) }, true);
 }
 
 /** Whether no other run that may still upload the profile of a queue's commit is under way. */
@@ -148,7 +157,7 @@ interface Recording {
 }
 
 /** null: the upload cannot be used, which is nobody's fault who waits here. */
-async function recordOne(deps: Dependencies, octokit: Octokit, target: Target, recording: Recording): Promise<Report | null> {
+async function recordOne(deps: Dependencies, octokit: Octokit, target: Target, recording: Recording): Promise<Both | null> {
   const { candidate, job, branch, base } = recording;
   const { headSha } = candidate.run;
   const { profiles } = deps.store;
@@ -175,10 +184,14 @@ async function recordOne(deps: Dependencies, octokit: Octokit, target: Target, r
       needOf(gathered === null ? candidate.artifacts : []),
     );
     await gathered?.done();
-    const judged = Report.parse({ ...made.report, gate: made.report.gate ?? evaluateGate(made.report, config.gate) });
+    const judge = (of: Report): Report => Report.parse({ ...of, gate: of.gate ?? evaluateGate(of, config.gate) });
+    const judged = judge(made.report);
+    const other = made.other === null ? null : judge(made.other);
     await record(deps, target, { job: key, sha: headSha, branch, pr: null, trusted: true, origin }, { report: judged, facts: made.facts });
     deps.log.info({ repository: target.repository.id, branch, sha: headSha, job: key }, 'a profile of a branch is kept');
-    return compared === null ? judged : await withHistory(profiles, comparing, compared, judged);
+    if (compared === null) return { report: judged, other };
+    const told = (of: Report): Promise<Report> => withHistory(profiles, comparing, compared, of);
+    return { report: await told(judged), other: other === null ? null : await told(other) };
   } catch (error) {
     if (deps.signal.aborted || !(error instanceof AdviseError || isAboutUpload(error))) throw error;
     deps.log.warn({ err: error, repository: target.repository.id, branch, sha: headSha }, 'a profile of a branch cannot be used');
@@ -189,9 +202,9 @@ async function recordOne(deps: Dependencies, octokit: Octokit, target: Target, r
   }
 }
 
-async function viewOf(deps: Dependencies, report: Report, pr: number, sha: string): Promise<ReportComment> {
+async function viewOf(deps: Dependencies, report: Report, pr: number, sha: string, page: string | null): Promise<ReportComment> {
   const { slug } = await deps.github.identity();
-  const links = { htmlBase: null, report: null };
+  const links = { htmlBase: null, report: page };
   const none = { suggestions: {}, previous: [], baselineMissing: false, fromFork: false, pendingSha: null };
   return { state: 'report', lang: report.lang, appSlug: slug, pr, sha, links, report, reportHash: '', ...none };
 }

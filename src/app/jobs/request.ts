@@ -39,6 +39,8 @@ export const PullRequestRequest = z.discriminatedUnion('kind', [
     commentId: Id.nullable(),
   }),
   Target.extend({ kind: z.literal('close'), pr: Id, headSha: Sha }),
+  /** Links to details pages are to end later. */
+  Target.extend({ kind: z.literal('renew'), pr: Id, headSha: Sha }),
   /** `pr` 0: the commit of a merge queue. */
   Target.extend({ kind: z.literal('overdue'), pr: z.number().int().nonnegative(), headSha: Sha }),
 ]);

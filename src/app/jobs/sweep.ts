@@ -68,10 +68,15 @@ async function renewLinks({ store, queue, now, links }: Dependencies): Promise<v
   if (looked !== null && dateOf(looked) >= today) return;
   for (const ending of await store.pages.ending(now() + Math.min(RENEW_DAYS * DAY, links.lifetimeMs / 2))) {
     const { repoId, page, owner, repo, pr, installationId, sha } = ending;
-    // What is said of several jobs is said again by looking at their artifacts, and those may be gone by now.
-    if (page !== pageOf({ repoId, pr, sha, job: null })) continue;
     const repository = { id: repoId, owner, name: repo };
     const subject = subjectOf.pullRequest(repository, pr);
+    if (page !== pageOf({ repoId, pr, sha, job: null })) {
+      // What is said of several jobs would be said again by looking at their artifacts, and those may be gone by now.
+      const payload = { kind: 'renew', installationId, repository, pr, headSha: sha };
+      await store.requests.add({ subject, kind: 'renew', origin: `link@${today}`, payload });
+      await queue.poke(subject);
+      continue;
+    }
     const common = { kind: 'analyse', installationId, repository, pr, headSha: sha, run: null, wanted: null, commentId: null };
     const payload = { ...common, isAsked: false, mayReuse: true };
     await store.requests.add({ subject, kind: 'analyse', origin: `link@${today}`, payload });

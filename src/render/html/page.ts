@@ -37,6 +37,8 @@ export interface PageContext {
   readonly fromFork: boolean;
   /** Parts that are not in the page for its size. */
   readonly leftOut: readonly ('timeline' | 'charts')[];
+  /** It can be had in the other language, too. */
+  readonly isInBoth?: boolean;
 }
 
 function leftOutNote(context: PageContext | null, lang: Lang): Markup | null {
@@ -52,6 +54,14 @@ function standsAt(context: PageContext | null, lang: Lang): Markup | null {
     word('html.served', lang, { pr: context.pr, sha: context.sha.slice(0, 7) }),
   ];
   return html` · ${prose(said.join(' · '))}`;
+}
+
+/** Script keeps the place in the page that the reader is at. */
+function otherLanguage(context: PageContext | null, lang: Lang): Markup | null {
+  if (context?.isInBoth !== true) return null;
+  return lang === 'en'
+    ? html`<a id="language" href="?lang=zh" lang="zh-Hans" hreflang="zh-Hans" rel="alternate">中文</a>`
+    : html`<a id="language" href="?lang=en" lang="en" hreflang="en" rel="alternate">English</a>`;
 }
 
 const SECTIONS = [
@@ -80,7 +90,7 @@ export function renderHtml(report: Report, places: Places = LOCAL_PLACES, contex
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta http-equiv="Content-Security-Policy" content="${text(PAGE_POLICY, 1000)}"><meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer"><title>${text(title, 300)}</title>
 <style>${new Markup(STYLE)}</style></head>
 <body>
-<header><a class="skip" href="#verdict">${prose(word('html.skip', lang))}</a><b>NPU Advisor</b><nav aria-label="${text(word('html.nav', lang))}"><ul>${nav}</ul></nav><button type="button" id="theme" hidden>${prose(word('html.theme', lang))}</button><button type="button" id="keys" hidden aria-label="${text(word('html.help', lang))}">?</button></header>
+<header><a class="skip" href="#verdict">${prose(word('html.skip', lang))}</a><b>NPU Advisor</b><nav aria-label="${text(word('html.nav', lang))}"><ul>${nav}</ul></nav>${otherLanguage(context, lang)}<button type="button" id="theme" hidden>${prose(word('html.theme', lang))}</button><button type="button" id="keys" hidden aria-label="${text(word('html.help', lang))}">?</button></header>
 <main>
 ${leftOutNote(context, lang)}${verdictSection(report)}
 ${causesSection(report, places)}
