@@ -287,8 +287,9 @@ function unknownNames(path: string, text: string): string[] {
   const variables =
     /\b(?:ACL|ACLNN|ASCEND|COMBINED|CPU_AFFINITY|HCCL|HOST_CACHE|INF_NAN|MULTI_STREAM|NPU|OMP|PER_STREAM|PYTORCH|STREAMS|TASK|TORCH)(?:_[A-Z0-9]+)+\b/g;
   for (const match of text.matchAll(variables)) mentions.push({ kind: 'environment', name: match[0] });
+  // Behind `?` or `&` it is part of an address.
   for (const [literal] of text.matchAll(/`[^`\n]+`/g))
-    for (const match of literal.matchAll(/(?<![\w.-])([a-z_]\w*)=(?![=>{])/g)) mentions.push({ kind: 'keyword', name: match[1]! });
+    for (const match of literal.matchAll(/(?<![\w.?&-])([a-z_]\w*)=(?![=>{])/g)) mentions.push({ kind: 'keyword', name: match[1]! });
   for (const [, code] of path.endsWith('.md') ? text.matchAll(/^```python\n([\s\S]*?)^```/gm) : []) mentions.push(...mentionsInCode(code!));
   return mentions
     .filter((mention) => !isOwn(mention) && !isTold(path, mention))

@@ -369,12 +369,12 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
     // A link from a comment opens its cause.
     await expect.poll(() => page.locator('.cause.shown').count()).toBe(1);
     // The rank that is late has its mark in every column, in the first row of the table too.
-    expect(await page.locator('#ranks tbody tr').first().locator('td').first().textContent()).toBe('5');
+    expect(await page.locator('#waits tbody tr').first().locator('td').first().textContent()).toBe('5');
     const tick = await page.locator('#arrivals-0 path.tick').getAttribute('d');
     expect(tick?.match(/M/g)).toHaveLength(120);
     const heads = page.locator('#waits th button');
     await heads.nth(2).click();
-    expect(await page.locator('#ranks tbody tr').last().locator('td').first().textContent()).toBe('5');
+    expect(await page.locator('#waits tbody tr').last().locator('td').first().textContent()).toBe('5');
     await page.locator('#q').fill('nothing like it');
     expect(await page.locator('.cause:visible').count()).toBe(0);
     await page.close();
@@ -425,7 +425,8 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
     ])
       expect(text).toContain(word);
     // Tables of steps, idle time and checks are all there, and what is folded opens without scripts.
-    expect(await page.locator('#step details tbody tr').count()).toBe(64);
+    // 8 steps of 8 ranks, and the map of them by rank.
+    expect(await page.locator('#step details tbody tr').count()).toBe(64 + 8);
     expect(await page.locator('#idle-account tbody tr:visible').count()).toBe(4);
     const checks = page.locator('#checks details').first();
     await checks.locator('summary').click();

@@ -58,9 +58,9 @@ function languageOf(accepted: string): Lang | null {
     .split(',')
     .map((range) => {
       const [tag = '', ...params] = range
-        .trim()
         .toLowerCase()
-        .split(/\s*;\s*/);
+        .split(';')
+        .map((part) => part.trim());
       const quality = Number(params.find((one) => one.startsWith('q='))?.slice(2) ?? 1);
       return { lang: LANGS.find((lang) => tag === lang || tag.startsWith(`${lang}-`)), quality };
     });
