@@ -51,7 +51,7 @@ const LAUNCH_TOLERANCE = 40_000;
 const STREAM_TOLERANCE = 40_000;
 const COLLECTIVE_TOLERANCE = 150_000;
 /** Between pipeline stages goes what the next kernels read. */
-const SENDS = /^hcom_(send|receive|batchsendrecv)/i;
+const SENDS = /^hcom_(send|receive|recv|batchsendrecv)/i;
 const isSend = ({ type, types }: Tape, node: number): boolean => SENDS.test(types[type[node]!]!);
 /** The launching thread is behind the calling one by about this, ns. */
 const BEHIND = 2_000_000;
@@ -338,6 +338,16 @@ function fromEnds(begin: number, ends: readonly number[]): ReplayResult {
 type Graph = Pick<ReplayModel, 'plans' | 'rendezvous' | 'meeting' | 'body'>;
 type Played = ReturnType<typeof play>;
 
+/** By node: the nearest task before it on its stream that is not removed; -1 for none. */
+function keptBefore({ previous }: Plan, removed: ReadonlySet<number>): Int32Array {
+  const kept = new Int32Array(previous.length);
+  for (let i = 0; i < previous.length; i++) {
+    const before = previous[i]!;
+    kept[i] = before !== -1 && removed.has(before) ? kept[before]! : before;
+  }
+  return kept;
+}
+
 /** Every task placed with something removed. Deterministic; linear in the number of tasks. */
 function play(model: Graph, removals: Removals) {
   const { plans, rendezvous, meeting, body } = model;
@@ -348,6 +358,7 @@ function play(model: Graph, removals: Removals) {
       plan,
       removal,
       index: r,
+      keptBefore: removal.nodes === undefined || removal.nodes.size === 0 ? null : keptBefore(plan, removal.nodes),
       position: 0,
       host: Number.NaN,
       hostObserved: Number.NaN,
@@ -397,11 +408,8 @@ function play(model: Graph, removals: Removals) {
   /** End of a node that must be known before going on; NaN = blocked on another rank. */
   const settle = (s: State, node: number): number => {
     if (node === -1) return Number.NEGATIVE_INFINITY;
-    let at = node;
-    while (s.removal.nodes?.has(at)) {
-      at = s.plan.previous[at]!;
-      if (at === -1) return Number.NEGATIVE_INFINITY;
-    }
+    const at = s.keptBefore !== null && s.removal.nodes!.has(node) ? s.keptBefore[node]! : node;
+    if (at === -1) return Number.NEGATIVE_INFINITY;
     return Number.isNaN(s.start[at]!) ? Number.NEGATIVE_INFINITY : endOf(s, at);
   };
 
