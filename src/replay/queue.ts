@@ -65,7 +65,8 @@ function filled(tape: Tape, order: readonly number[], edgeOf: (depth: number) =>
   const last = (k: number): number => (first[k]! > 0 ? order[first[k]! - 1]! : -1);
   const gateOf = (k: number): number => (!follows(k, byPosition(k)) && follows(k, last(k)) ? last(k) : byPosition(k));
   const following = edge.filter((k) => follows(k, gateOf(k)));
-  if (total(following) < EXPLAINED * total(edge)) return null;
+  // A few long pauses of the host that end by chance beside a task are no queue.
+  if (following.length < MIN_LAUNCHES || total(following) < EXPLAINED * total(edge)) return null;
 
   const typical = median(following.map((k) => at(k) - end(gateOf(k))));
   const gate = new Int32Array(tape.start.length).fill(-1);
