@@ -10,7 +10,6 @@ interface CommentView {
   author: string;
   viaApp: boolean;
   body: string;
-  edited: boolean;
   url: string;
   reactions: string[];
 }
@@ -77,7 +76,6 @@ export function viewPull(state: HubState, pull: PullRequest): PullView {
       author: comment.user.login,
       viaApp: comment.viaApp,
       body: comment.body,
-      edited: comment.updatedAt !== comment.createdAt,
       url: `${url}#issuecomment-${comment.id}`,
       reactions: comment.reactions.map((reaction) => reaction.content),
     })),

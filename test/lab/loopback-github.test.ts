@@ -79,7 +79,7 @@ describe('a whole conversation through octokit', () => {
     const view = hub.view(pr);
     expect(view.comments).toMatchObject([
       { author: 'alice', body: '/npu-advise', viaApp: false, reactions: ['eyes'] },
-      { author: 'npu-advisor[bot]', body: 'found', viaApp: true, edited: false },
+      { author: 'npu-advisor[bot]', body: 'found', viaApp: true },
     ]);
     expect(view.checks).toMatchObject([{ status: 'completed', conclusion: 'neutral', title: '1 cause', annotations: [{ startLine: 10 }] }]);
     expect(view.reviews).toMatchObject([{ state: 'COMMENTED', comments: [{ path: 'train.py', line: 10, side: 'RIGHT' }] }]);
