@@ -140,6 +140,17 @@ function workOf(tape: Tape | null): () => Work | null {
   };
 }
 
+/** The parts of a step of which it is not known when its card worked. */
+export const NOT_SPLIT = {
+  stageMs: Number.NaN,
+  computingMs: Number.NaN,
+  communicationMs: Number.NaN,
+  exposedMs: Number.NaN,
+  overlappedMs: Number.NaN,
+  freeMs: Number.NaN,
+  bubbleMs: Number.NaN,
+};
+
 function unionSplit(
   capture: RankCapture,
   work: Work | null,
@@ -148,17 +159,7 @@ function unionSplit(
 ): Omit<StepFacts['breakdown'], 'stepMs' | 'preparingMs' | 'tailMs'> {
   const source = capture.trace !== null && capture.trace.device.name.length > 0 ? capture.files.trace : capture.files.kernels;
   if (work === null) {
-    const none = Number.NaN;
-    return {
-      stageMs: none,
-      computingMs: none,
-      communicationMs: none,
-      exposedMs: none,
-      overlappedMs: none,
-      freeMs: none,
-      bubbleMs: none,
-      source,
-    };
+    return { ...NOT_SPLIT, source };
   }
   const compute = clip(work.compute, from, to);
   const communication = clip(work.communication, from, to);

@@ -1,6 +1,7 @@
 import { type Intervals, intersect, length, union, unionSorted } from '../../base/intervals.ts';
 import type { Lookup, RankCapture, TraceTables } from '../../model/capture.ts';
 import { COMMUNICATION, COMPUTE, type StepFacts, type Tape } from '../../model/facts.ts';
+import { NOT_SPLIT } from './breakdown.ts';
 import type { StepWindow } from './windows.ts';
 
 /** Device work that the trace lacks beyond this is not a matter of rounding. */
@@ -59,7 +60,6 @@ function inside(busy: Intervals, steps: Intervals): number {
 
 /** A split that was made of a card whose work is not known is none. */
 export function withoutSplit(steps: readonly StepFacts[], source: string): StepFacts[] {
-  const none = Number.NaN;
   return steps.map((step) =>
     step.breakdown.source === source
       ? step
@@ -67,14 +67,8 @@ export function withoutSplit(steps: readonly StepFacts[], source: string): StepF
           ...step,
           breakdown: {
             ...step.breakdown,
-            stageMs: none,
-            computingMs: none,
-            communicationMs: none,
-            exposedMs: none,
-            overlappedMs: none,
-            freeMs: none,
-            bubbleMs: none,
-            tailMs: none,
+            ...NOT_SPLIT,
+            tailMs: Number.NaN,
           },
         },
   );

@@ -53,8 +53,7 @@ function judge(job: JobFacts, rank: number, culprit: Culprit | null, causedMs: n
     if (best >= ENOUGH * causedMs) {
       if (d.idleMs[idle] === best) return { rule: RULE_OF[idle]! };
       // Kernels without shapes cannot be told from more work; the same number of them is the best there is.
-      if (hasShapes(job.ranks[rank]!))
-        return d.computeMs * (1 - 1 / kernelRatio(job, rank)) >= ENOUGH * compute ? bySlowKernels() : 'more-work';
+      if (hasShapes(job.ranks[rank]!)) return slowerMs(job, { rank, difference: d }) >= ENOUGH * compute ? bySlowKernels() : 'more-work';
       return Math.abs(d.kernels - d.othersKernels) > 0.02 * d.othersKernels ? 'more-work' : bySlowKernels();
     }
     return d.launchNs > SLOW_LAUNCH * d.othersLaunchNs ? 'host' : 'unknown';
@@ -64,7 +63,7 @@ function judge(job: JobFacts, rank: number, culprit: Culprit | null, causedMs: n
 }
 
 /** What its kernels take longer than the same kernels of the others, ms per step. */
-function slowerMs(job: JobFacts, { rank, difference }: Judged): number {
+function slowerMs(job: JobFacts, { rank, difference }: Pick<Judged, 'rank' | 'difference'>): number {
   return difference.computeMs * (1 - 1 / kernelRatio(job, rank));
 }
 
